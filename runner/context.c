@@ -6,12 +6,24 @@ void df_context_free(struct df_context *c)
 {
     cJSON_Delete(c->result);
     df_source_result_free(&c->source);
+    df_kept_source_free(&c->kept);
     df_tool_free(&c->tool);
     df_workspace_free(&c->workspace);
     df_varfiles_free(&c->varfiles);
     df_walls_free(&c->walls);
     free(c->pid_path);
     free(c->fifo_path);
+}
+
+int df_context_renew(struct df_context *c, struct df_err *err)
+{
+    struct df_context next = {.source = c->source, .kept = c->kept, .is_kept = true};
+    c->source = (struct df_source_result){0};
+    c->kept = (struct df_kept_source){0};
+    df_context_free(c);
+    *c = next;
+    c->result = cJSON_CreateObject();
+    return c->result ? 0 : df_fail_oom(err);
 }
 
 static int add_copy(cJSON *to, const cJSON *from, const char *name, struct df_err *err)

@@ -11,7 +11,7 @@
 
 #include "runner/report/output.h"
 #include "runner/report/report.h"
-#include "runner/source/source.h"
+#include "runner/source/kept.h"
 #include "runner/stop.h"
 #include "runner/tofu/command.h"
 #include "runner/tofu/failure.h"
@@ -45,11 +45,13 @@ struct df_context {
     int64_t deadline_ms;            /* of df_mono_ms(): the step's time limit */
     bool destroys;                  /* the action plans a destroy */
     bool has_plugins;   /* plan, apply: the module has providers that are not built in */
+    bool is_kept;       /* apply: source and providers are those of its plan in this pod */
     bool is_coloured;   /* the tool colours its text */
     bool is_init_quiet; /* the text of `init` is shown only if it failed */
     /* Owned. */
     cJSON *result; /* of docs/step-protocol.md, growing */
     struct df_source_result source;
+    struct df_kept_source kept; /* plan whose pod stays: the source as it was fetched */
     struct df_tool tool;
     struct df_workspace workspace;
     struct df_varfiles varfiles;
@@ -63,6 +65,10 @@ struct df_context {
 };
 
 void df_context_free(struct df_context *c);
+
+/* For the apply after its plan in this pod: keeps the source alone, with is_kept, and frees the rest.
+ * What is borrowed is NULL then. */
+int df_context_renew(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
 
 /* Adds {name, at} (real time) to the timeline, and reports it together with source and tool if they
  * are known. */

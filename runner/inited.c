@@ -120,6 +120,20 @@ static int restore_backend(const struct df_context *c, int bundle, struct df_err
                : df_backend_noted_check(c->doc, c->source.module_dir, err);
 }
 
+/* Those that the plan in this pod installed are there; the tool itself compares them with the lock
+ * file whenever it starts. */
+static int find_packages(const struct df_context *c, const char *data, int *ret, struct df_err *err)
+{
+    DF_FREE char *providers = df_fs_join(data, "providers");
+    if (!providers)
+        return df_fail_oom(err);
+    if (c->is_kept && df_fs_exists(providers)) {
+        *ret = 1;
+        return 0;
+    }
+    return df_packages_link(c->source.module_dir, df_json_at(c->doc, "providers"), ret, err);
+}
+
 static int restore_all(const struct df_context *c, const cJSON *header, int bundle,
                        int *ret_packages, struct df_err *err)
 {
@@ -133,10 +147,7 @@ static int restore_all(const struct df_context *c, const cJSON *header, int bund
         (has_part(header, "backend") && restore_backend(c, bundle, err) < 0))
         return -1;
     *ret_packages = 0;
-    return has_part(header, "lock")
-               ? df_packages_link(c->source.module_dir, df_json_at(c->doc, "providers"),
-                                  ret_packages, err)
-               : 0;
+    return has_part(header, "lock") ? find_packages(c, data, ret_packages, err) : 0;
 }
 
 /* Whatever is half restored would be in the way of `init`. */
@@ -159,6 +170,10 @@ int df_inited_restore(struct df_context *c, const cJSON *header, int fd, struct 
     if (restore_all(c, header, fd, &packages, &why) < 0)
         return init_again(c, why.message, err);
     c->has_plugins = packages > 0;
+    if (c->is_kept) {
+        (void)df_output_note(c->output, "dayfly: no init: the plan was made in this pod");
+        return 0;
+    }
     (void)df_output_note(c->output,
                          "dayfly: no init: what the plan's made is here (%d provider%s verified)",
                          packages, packages == 1 ? "" : "s");

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include "common/archive/tree.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "runner/secrets.h"
@@ -82,9 +83,34 @@ static int link_module(const struct df_context *c, struct df_err *err)
     return 0;
 }
 
+/* The source of the plan in this pod, as it was fetched. Where the module's code changed it, it is
+ * fetched again, as for an apply in a pod of its own. */
+static int use_kept_source(struct df_context *c, struct df_err *err)
+{
+    struct df_err why = {0};
+    bool is_same = false;
+    if (df_kept_source_restore(c->dirs->source, &c->source, &c->kept, &is_same, &why) == 0 &&
+        is_same)
+        return 0;
+    c->is_kept = false;
+    (void)df_output_note(c->output, "dayfly: the source is fetched again: %s",
+                         *why.message ? why.message : "the plan changed files of it");
+    df_source_result_free(&c->source);
+    return df_tree_empty(c->dirs->source, err) < 0 ? -1 : fetch_source(c, err);
+}
+
+/* The pod of a plan may stay for the apply. */
+static int keep_source(struct df_context *c, struct df_err *err)
+{
+    if (!df_json_at(c->doc, "keepsPodFor"))
+        return 0;
+    return df_kept_source_note(c->dirs->source, &c->source, &c->kept, err);
+}
+
 int df_prepare_source(struct df_context *c, struct df_err *err)
 {
-    if (fetch_source(c, err) < 0)
+    if ((c->is_kept ? use_kept_source(c, err) : fetch_source(c, err)) < 0 ||
+        keep_source(c, err) < 0)
         return -1;
     cJSON *source = df_json_object_at(c->result, "source");
     if (!source)
@@ -193,13 +219,22 @@ static int check_oci_mirror(const struct df_context *c, struct df_err *err)
                           df_version_format(&c->tool.version, version));
 }
 
+/* Of the source, or of scripts. */
+static int remove_data(const struct df_context *c, struct df_err *err)
+{
+    DF_FREE char *data = df_fs_join(c->source.module_dir, ".terraform");
+    if (!data)
+        return df_fail_oom(err);
+    return c->is_kept ? 0 : df_fs_remove_tree(data, err);
+}
+
 int df_prepare_workspace(struct df_context *c, struct df_err *err)
 {
     const struct df_varfiles_request q = {.step = c->doc,
                                           .checkout = c->dirs->source,
                                           .module_dir = c->source.module_dir,
                                           .secret_dir = c->dirs->secret};
-    if (check_oci_mirror(c, err) < 0 || check_backend(c, err) < 0 ||
+    if (check_oci_mirror(c, err) < 0 || check_backend(c, err) < 0 || remove_data(c, err) < 0 ||
         df_workspace_prepare(c->doc, &c->tool, c->dirs, c->source.module_dir, &c->workspace, err) <
             0 ||
         df_varfiles_collect(&q, &c->varfiles, err) < 0)

@@ -1,6 +1,7 @@
 /*
  * From the handoff to the result: df_step() at the end receives the step (step_start) and runs it
- * (step_run). After the claim every end has a result; a failure before it is only logged.
+ * (step_run). After the claim every end has a result; a failure before it is only logged. The pod of a
+ * plan may stay for its apply: step_follow() receives it, and step_run() runs it.
  */
 #include "runner/step.h"
 
@@ -13,6 +14,7 @@
 #include "common/base/exit.h"
 #include "common/base/fs.h"
 #include "common/base/log.h"
+#include "common/crypto/crypto.h"
 #include "common/http/http.h"
 #include "runner/memory.h"
 #include "runner/orphans.h"
@@ -39,6 +41,10 @@ struct run {
     bool is_claimed;                       /* the report hands out the step */
     struct df_terrakube_opened *terrakube; /* of a step that the service was given by Terrakube */
     char *termination_log;                 /* NULL: none */
+    cJSON *handoff;       /* of a pod that claims with its token; NULL: it has one step */
+    char claim_id[33];    /* of every claim of this process */
+    bool is_delivered;    /* the spawner has the result */
+    int64_t memory_kills; /* before this step */
     struct df_stop *stop;
     cJSON *doc;
     struct df_isolation isolation;
@@ -54,6 +60,7 @@ static void run_free(struct run *r)
     df_output_free(r->output);
     df_masks_free(r->masks);
     df_json_wipe(r->doc);
+    df_json_wipe(r->handoff);
     df_stop_free(r->stop);
     df_report_free(r->report);
     if (r->terrakube)
@@ -123,6 +130,17 @@ struct handoff {
     const char *document_file;      /* or the document itself */
 };
 
+static struct handoff handoff_of(const cJSON *doc)
+{
+    return (struct handoff){.server = df_json_str(doc, "server"),
+                            .uid = df_json_str(doc, "uid"),
+                            .endpoint_file = df_json_str(doc, "endpointFile"),
+                            .ca_file = df_json_str(doc, "caFile"),
+                            .token = df_json_str(doc, "token"),
+                            .token_file = df_json_str(doc, "tokenFile"),
+                            .document_file = df_json_str(doc, "documentFile")};
+}
+
 static int check_handoff(const struct handoff *h, struct df_err *err)
 {
     int ways = (h->token != NULL) + (h->token_file != NULL) + (h->document_file != NULL);
@@ -167,6 +185,7 @@ static int connect_spawner(struct run *r, const struct handoff *h, struct df_err
                                         .claim_token =
                                             r->doc ? df_json_str(r->doc, "stepToken") : h->token,
                                         .token_file = h->token_file,
+                                        .claim_id = r->claim_id,
                                         .ca_file = h->ca_file,
                                         .endpoint_file = h->endpoint_file,
                                         .spool_dir = r->dirs.spool,
@@ -177,13 +196,7 @@ static int connect_spawner(struct run *r, const struct handoff *h, struct df_err
 
 static int use_handoff(struct run *r, const cJSON *doc, bool in_pod, struct df_err *err)
 {
-    const struct handoff h = {.server = df_json_str(doc, "server"),
-                              .uid = df_json_str(doc, "uid"),
-                              .endpoint_file = df_json_str(doc, "endpointFile"),
-                              .ca_file = df_json_str(doc, "caFile"),
-                              .token = df_json_str(doc, "token"),
-                              .token_file = df_json_str(doc, "tokenFile"),
-                              .document_file = df_json_str(doc, "documentFile")};
+    const struct handoff h = handoff_of(doc);
     const char *termination_log = df_json_str(doc, "terminationLog");
     if (!termination_log && in_pod && df_fs_exists(DF_TERMINATION_LOG))
         termination_log = DF_TERMINATION_LOG;
@@ -214,6 +227,8 @@ static int take_handoff(struct run *r, const struct df_step_options *o, struct d
     if (failed)
         return df_err_wrap(err, "read the handoff");
     failed = use_handoff(r, handoff, o->handoff_file != NULL, err);
+    if (!failed && df_json_str(handoff, "tokenFile")) /* without a secret */
+        r->handoff = DF_TAKE(handoff);
     df_json_wipe(handoff);
     return failed;
 }
@@ -267,6 +282,7 @@ static int finish_result(struct run *r, int code, struct df_err *err)
     /* Before the secrets are known a message can have none. */
     if ((r->masks ? df_redact_string(df_masks_set(r->masks), outcome->message, &clean, err)
                   : df_buf_adds(&clean, outcome->message)) < 0 ||
+        df_json_add_str(result, "step", df_json_str(r->doc, "uid"), err) < 0 ||
         df_json_add_num(result, "exitCode", code, err) < 0 ||
         df_json_add_str(result, "reason", outcome->reason, err) < 0)
         return -1;
@@ -308,13 +324,15 @@ static int step_prepare(struct run *r, struct df_err *err)
     return df_context_mark(&r->context, "claimed", df_real_us(), err);
 }
 
+#define CGROUP "/sys/fs/cgroup"
+
 /* If the kernel killed a process of this container, the memory limit caused the failure, whatever
  * tofu reports. Only in a pod does the limit belong to this step alone. */
 static void explain_memory(const struct run *r, struct df_err *err)
 {
     struct df_err why = *err;
     int64_t kills = r->termination_log && df_stop_cause(r->stop) == DF_STOP_NONE
-                        ? df_memory_kills("/sys/fs/cgroup")
+                        ? df_memory_kills(CGROUP) - r->memory_kills
                         : 0;
     if (kills > 0)
         (void)df_fail_reason(
@@ -371,7 +389,8 @@ static void deliver(struct run *r, int code)
         if (df_output_flush(r->output, &err) < 0)
             df_warn("the end of the log is lost: %s", err.message);
     }
-    if (df_report_result(r->report, r->context.result, &err) < 0)
+    r->is_delivered = df_report_result(r->report, r->context.result, &err) == 0;
+    if (!r->is_delivered)
         df_warn("the result was not delivered: %s", err.message);
 }
 
@@ -394,17 +413,9 @@ static int step_run(struct run *r)
     return code;
 }
 
-static int step_start(struct run *r, const struct df_step_options *o, struct df_err *err)
+/* Gets the document of the step that the report is for. */
+static int receive(struct run *r, int64_t started_us, struct df_err *err)
 {
-    int64_t started_us = df_real_us();
-    r->context.result = cJSON_CreateObject();
-    if (!r->context.result)
-        return df_fail_oom(err);
-    const char *work_dir = o->work_dir || !o->handoff_file ? o->work_dir : DF_STEP_POD_DIR;
-    if (make_dirs(r, work_dir, err) < 0 || df_orphans_adopt(err) < 0 ||
-        df_http_global_init(err) < 0 || connect_report(r, o, err) < 0 ||
-        df_stop_new(df_report_over_fd(r->report), &r->stop, err) < 0)
-        return -1;
     r->context.report = r->report;
     r->context.stop = r->stop;
     r->context.dirs = &r->dirs;
@@ -413,6 +424,73 @@ static int step_start(struct run *r, const struct df_step_options *o, struct df_
     if (df_context_mark(&r->context, "started", started_us, err) < 0)
         return -1;
     return get_document(r, err);
+}
+
+static int step_start(struct run *r, const struct df_step_options *o, struct df_err *err)
+{
+    int64_t started_us = df_real_us();
+    r->context.result = cJSON_CreateObject();
+    if (!r->context.result)
+        return df_fail_oom(err);
+    const char *work_dir = o->work_dir || !o->handoff_file ? o->work_dir : DF_STEP_POD_DIR;
+    if (df_random_hex(r->claim_id, 16, err) < 0 || make_dirs(r, work_dir, err) < 0 ||
+        df_orphans_adopt(err) < 0 || df_http_global_init(err) < 0 ||
+        connect_report(r, o, err) < 0 ||
+        df_stop_new(df_report_over_fd(r->report), &r->stop, err) < 0)
+        return -1;
+    return receive(r, started_us, err);
+}
+
+/* ---- the apply in the pod of its plan ---- */
+
+static bool may_follow(const struct run *r, int code)
+{
+    return code == DF_EXIT_OK && r->is_delivered && r->handoff &&
+           df_json_at(r->doc, "keepsPodFor") &&
+           df_json_bool(r->context.result, "hasChanges", false);
+}
+
+/* Nothing of the plan but its source stays: no secret, no token, no mask. */
+static int forget_step(struct run *r, struct df_err *err)
+{
+    df_output_free(DF_TAKE(r->output));
+    df_masks_free(DF_TAKE(r->masks));
+    df_json_wipe(DF_TAKE(r->doc));
+    df_report_free(DF_TAKE(r->report));
+    r->is_delivered = false;
+    r->memory_kills = df_memory_kills(CGROUP);
+    return df_context_renew(&r->context, err) < 0 ? -1 : df_dirs_renew(&r->dirs, err);
+}
+
+static int claim_next(struct run *r, const char *uid, struct df_err *err)
+{
+    struct handoff h = handoff_of(r->handoff);
+    int64_t started_us = df_real_us();
+    h.uid = uid;
+    if (forget_step(r, err) < 0 || connect_spawner(r, &h, err) < 0 ||
+        df_stop_renew(r->stop, df_report_over_fd(r->report), err) < 0)
+        return -1;
+    return receive(r, started_us, err);
+}
+
+/* Waits for the apply and claims it. False: the pod ends, and the apply, if there is one, gets a pod
+ * of its own. */
+static bool step_follow(struct run *r)
+{
+    DF_FREE char *uid = NULL;
+    struct df_err err = {0};
+    if (df_stop_renew(r->stop, -1, &err) < 0 ||
+        df_report_next(r->report, df_stop_flag(r->stop), DF_TIMEOUT_PENDING_SECONDS * 1000, &uid,
+                       &err) < 0) {
+        df_warn("no other step in this pod: %s", err.message);
+        return false;
+    }
+    if (!uid)
+        return false;
+    if (claim_next(r, uid, &err) == 0)
+        return true;
+    df_warn("the apply does not begin in this pod: %s", err.message);
+    return false;
 }
 
 /* Leaves the reason in the termination log, as a sentence: without a step there is no result. */
@@ -438,5 +516,8 @@ int df_step(const struct df_step_options *o)
         return err.cls == DF_ERR_RETRY || err.cls == DF_ERR_SYSTEM ? DF_EXIT_FAILURE
                                                                    : DF_EXIT_INPUT;
     }
-    return step_run(&r);
+    int code = step_run(&r);
+    if (may_follow(&r, code) && step_follow(&r))
+        code = step_run(&r);
+    return code;
 }

@@ -79,6 +79,22 @@ void df_stop_block(void)
     (void)pthread_sigmask(SIG_BLOCK, &signals, NULL);
 }
 
+static int start_thread(struct df_stop *s, struct df_err *err)
+{
+    int error = pthread_create(&s->thread, NULL, wait_for_cause, s);
+    s->started = error == 0;
+    return error ? df_fail_errno(err, error, "start the thread for signals") : 0;
+}
+
+static void end_thread(struct df_stop *s)
+{
+    if (!s->started)
+        return;
+    (void)eventfd_write(s->quit_fd, 1);
+    (void)pthread_join(s->thread, NULL);
+    s->started = false;
+}
+
 int df_stop_new(int over_fd, struct df_stop **ret, struct df_err *err)
 {
     struct df_stop *s = calloc(1, sizeof *s);
@@ -88,25 +104,36 @@ int df_stop_new(int over_fd, struct df_stop **ret, struct df_err *err)
     s->over_fd = over_fd;
     const sigset_t signals = stop_signals();
     df_stop_block();
-    int failed = open_fds(s, &signals, err);
-    int error = failed ? 0 : pthread_create(&s->thread, NULL, wait_for_cause, s);
-    s->started = !failed && !error;
-    if (!s->started) {
+    if (open_fds(s, &signals, err) < 0 || start_thread(s, err) < 0) {
         df_stop_free(s);
-        return failed ? failed : df_fail_errno(err, error, "start the thread for signals");
+        return -1;
     }
     *ret = s;
     return 0;
+}
+
+int df_stop_renew(struct df_stop *s, int over_fd, struct df_err *err)
+{
+    const struct itimerspec never = {0};
+    eventfd_t count;
+    end_thread(s);
+    (void)eventfd_read(s->quit_fd, &count);
+    if (df_stop_cause(s) == DF_STOP_SIGNAL)
+        return 0;
+    if (timerfd_settime(s->timer_fd, 0, &never, NULL) < 0)
+        DF_BUG("a timer that is not set");
+    (void)eventfd_read(s->stopped_fd, &count); /* not readable without a cause: it does not wait */
+    __atomic_store_n(&s->cause, (int)DF_STOP_NONE, __ATOMIC_RELEASE);
+    __atomic_store_n(&s->flag, false, __ATOMIC_RELEASE);
+    s->over_fd = over_fd;
+    return start_thread(s, err);
 }
 
 void df_stop_free(struct df_stop *s)
 {
     if (!s)
         return;
-    if (s->started) {
-        (void)eventfd_write(s->quit_fd, 1);
-        (void)pthread_join(s->thread, NULL);
-    }
+    end_thread(s);
     const int fds[] = {s->signal_fd, s->timer_fd, s->quit_fd, s->stopped_fd};
     for (size_t i = 0; i < DF_ARRAY_SIZE(fds); i++) {
         if (fds[i] >= 0)

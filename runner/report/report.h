@@ -25,6 +25,7 @@ struct df_report_spawner {
     const char *uid;
     const char *claim_token; /* or, for df_report_confirm(), the step token */
     const char *token_file;  /* instead: read again for each attempt */
+    const char *claim_id;    /* 32 hex digits, which tell this runner from others */
     const char *spool_dir;
     int64_t give_up_ms; /* how long df_report_result() retries */
 };
@@ -81,7 +82,13 @@ int df_report_get_artifact(struct df_report *r, const char *name, const char *to
 
 /* Delivers the spools (for at most half of give_up_ms: the result must not wait for a log), then
  * the result with logBytes and eventBytes added. Returns 0 once the spawner acknowledged the
- * result. The last call but df_report_free(). */
+ * result. The last call but df_report_next() and df_report_free(). */
 int df_report_result(struct df_report *r, const cJSON *result, struct df_err *err) DF_MUST_CHECK;
+
+/* After the result of a plan whose document has keepsPodFor: asks what comes next in this pod, until
+ * that is decided, *stop, or for pending_ms. *ret_uid: the step to claim, with another report and the
+ * same claim_id; NULL: none. The caller frees it. Only of a spawner. */
+int df_report_next(struct df_report *r, const volatile bool *stop, int64_t pending_ms,
+                   char **ret_uid, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -18,6 +18,7 @@ struct spawner_report {
     struct df_link *link; /* the pipeline's own */
     struct df_sender *sender;
     int64_t give_up_ms;
+    char claim_id[33];
     bool claimed;
 };
 
@@ -60,11 +61,11 @@ static int check_answer(struct spawner_report *s, const struct df_http_response 
 
 /* --- claim ----------------------------------------------------------------------------------- */
 
-static int claim_body(char **ret, struct df_err *err)
+static int claim_body(const char *id, char **ret, struct df_err *err)
 {
-    char id[33], host[256] = "";
+    char host[256] = "";
     uint64_t start;
-    if (df_random_hex(id, 16, err) < 0 || df_process_start_time(getpid(), &start, err) < 0)
+    if (df_process_start_time(getpid(), &start, err) < 0)
         return -1;
     (void)gethostname(host, sizeof host - 1);
     char start_text[24];
@@ -95,7 +96,7 @@ static int ask_for_step(struct spawner_report *s, const volatile bool *stop, int
                         struct df_http_response *answer, struct df_err *err)
 {
     DF_FREE char *body = NULL;
-    if (claim_body(&body, err) < 0)
+    if (claim_body(s->claim_id, &body, err) < 0)
         return -1;
     struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
     req.body = body;
@@ -272,6 +273,35 @@ static int spawner_result(struct df_report *r, const cJSON *result_doc, struct d
     return check_answer(s, &answer, "report the result", err);
 }
 
+/* --- next ------------------------------------------------------------------------------------ */
+
+static int take_next(const struct df_http_response *answer, char **ret_uid, struct df_err *err)
+{
+    DF_JSON cJSON *doc = NULL;
+    if (answer->status == 204)
+        return 0;
+    if (df_json_parse(df_buf_str(&answer->body), answer->body.len, &doc, err) < 0)
+        return df_err_wrap(err, "ask for the next step");
+    const char *uid = df_json_str(doc, "uid");
+    if (!uid)
+        return df_fail(err, DF_ERR_SYSTEM, "ask for the next step: the answer has no uid");
+    *ret_uid = strdup(uid);
+    return *ret_uid ? 0 : df_fail_oom(err);
+}
+
+static int spawner_next(struct df_report *r, const volatile bool *stop, int64_t pending_ms,
+                        char **ret_uid, struct df_err *err)
+{
+    struct spawner_report *s = spawner_of(r);
+    struct df_http_request req = DF_HTTP_REQUEST("GET", NULL);
+    const struct df_patience patience = {df_mono_ms() + pending_ms, stop};
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    if (df_link_try(s->link, &req, "/next", &patience, &answer, err) < 0 ||
+        df_http_check(&answer, "ask for the next step", err) < 0)
+        return -1;
+    return take_next(&answer, ret_uid, err);
+}
+
 /* --- create ---------------------------------------------------------------------------------- */
 
 static const struct df_report_backend backend = {.free = spawner_release,
@@ -281,7 +311,8 @@ static const struct df_report_backend backend = {.free = spawner_release,
                                                  .progress = spawner_progress,
                                                  .put_artifact = spawner_put_artifact,
                                                  .get_artifact = spawner_get_artifact,
-                                                 .result = spawner_result};
+                                                 .result = spawner_result,
+                                                 .next = spawner_next};
 
 int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **ret,
                          struct df_err *err)
@@ -291,6 +322,7 @@ int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **r
         return df_fail_oom(err);
     s->base.backend = &backend;
     s->give_up_ms = o->give_up_ms;
+    (void)snprintf(s->claim_id, sizeof(s->claim_id), "%s", o->claim_id);
     const struct df_link_options link = {.server = o->server,
                                          .endpoint_file = o->endpoint_file,
                                          .ca_file = o->ca_file,

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <sys/stat.h>
 
+#include "common/archive/tree.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
@@ -75,6 +76,15 @@ int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err)
         return -1;
     }
     *ret = d;
+    return 0;
+}
+
+int df_dirs_renew(const struct df_dirs *d, struct df_err *err)
+{
+    const char *const emptied[] = {d->fetch, d->secret, d->home, d->temporary};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(emptied); i++)
+        if (df_tree_empty(emptied[i], err) < 0)
+            return df_err_wrap(err, "empty %s", emptied[i]);
     return 0;
 }
 
@@ -281,11 +291,6 @@ static int prepare_module(const cJSON *step, const struct df_tool *tool, const c
                           struct df_err *err)
 {
     const cJSON *variables = df_json_at(step, "variables");
-    DF_FREE char *data = df_fs_join(module_dir, ".terraform");
-    if (!data)
-        return df_fail_oom(err);
-    if (df_fs_remove_tree(data, err) < 0)
-        return -1;
     if (write_backend(df_json_at(step, "state"), tool, module_dir, err) < 0)
         return -1;
     return cJSON_IsObject(variables) ? write_json(module_dir, VARIABLES_FILE, variables, err) : 0;

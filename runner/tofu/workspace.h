@@ -4,8 +4,7 @@
  *
  * In the module's directory it writes `zzzz_dayfly_override.tf.json` (the backend, which wins over
  * the module's; not for the state type "module") and `zzzz_dayfly.auto.tfvars.json` (the variables,
- * which win over the module's), and removes a `.terraform` of the source. All other files are
- * outside.
+ * which win over the module's). All other files are outside.
  *
  * The environment of tofu consists of PATH, locale, proxies, SSL_CERT_FILE and SSL_CERT_DIR of the
  * runner (with the spawner's host in NO_PROXY); HOME and TMPDIR of the step; settings that make tofu quiet and unattended; the state's
@@ -30,6 +29,8 @@ struct df_dirs {
 };
 /* Creates them below work_dir, which is created, too. Empties all but spool. */
 int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err) DF_MUST_CHECK;
+/* For another step with the same source: empties all but source and spool. */
+int df_dirs_renew(const struct df_dirs *d, struct df_err *err) DF_MUST_CHECK;
 void df_dirs_free(struct df_dirs *d);
 
 #define DF_OVERRIDE_FILE "zzzz_dayfly_override.tf.json"

@@ -32,32 +32,72 @@ static bool lives_with(const struct df_engine_observation *observed)
     return observed->phase == DF_ENGINE_PENDING || observed->phase == DF_ENGINE_RUNNING;
 }
 
+/* ---- its processes ---- */
+
+/* The step may have been in the pod of an earlier step of the run (shared_pod.h): nobody knows that
+ * without its TaskAction. So each call goes to the earlier steps, too, whose pods ended long ago
+ * otherwise. */
+typedef int (*call)(struct df_engine *e, const struct df_engine_step *step, void *arg,
+                    struct df_err *err);
+
+static int call_all(struct df_spawner *s, const struct df_engine_step *step, call what, void *arg,
+                    struct df_err *err)
+{
+    for (size_t i = 0; step->uid && i < s->engines.count; i++)
+        if (what(s->engines.engines[i], step, arg, err) < 0)
+            return -1;
+    return 0;
+}
+
+static int call_up_to(struct df_spawner *s, const cJSON *run, const cJSON *step, call what,
+                      void *arg, struct df_err *err)
+{
+    const struct df_engine_step lost = engine_step(s, run, step);
+    const cJSON *earlier;
+    cJSON_ArrayForEach (earlier, df_json_at(run, "status.steps")) {
+        const struct df_engine_step host = engine_step(s, run, earlier);
+        if (df_streq(host.name, lost.name))
+            break;
+        if (call_all(s, &host, what, arg, err) < 0)
+            return -1;
+    }
+    return call_all(s, &lost, what, arg, err);
+}
+
+static int look(struct df_engine *e, const struct df_engine_step *step, void *arg,
+                struct df_err *err)
+{
+    bool *lives = arg;
+    struct df_engine_observation observed;
+    if (e->ops->status(e, step, &observed, err) < 0)
+        return -1;
+    *lives = *lives || lives_with(&observed);
+    return 0;
+}
+
 int df_lost_step_lives(struct df_spawner *s, const cJSON *run, const cJSON *step, bool *ret,
                        struct df_err *err)
 {
-    const struct df_engine_step lost = engine_step(s, run, step);
     bool lives = false;
-    for (size_t i = 0; lost.uid && i < s->engines.count; i++) {
-        struct df_engine *e = s->engines.engines[i];
-        struct df_engine_observation observed;
-        if (e->ops->status(e, &lost, &observed, err) < 0)
-            return -1;
-        lives = lives || lives_with(&observed);
-    }
+    if (call_up_to(s, run, step, look, &lives, err) < 0)
+        return -1;
     *ret = lives;
     return 0;
 }
 
+static int cancel(struct df_engine *e, const struct df_engine_step *step, void *arg,
+                  struct df_err *err)
+{
+    (void)arg;
+    return e->ops->cancel(e, step, err);
+}
+
 int df_lost_step_end(struct df_spawner *s, const cJSON *run, const cJSON *step, struct df_err *err)
 {
-    const struct df_engine_step lost = engine_step(s, run, step);
-    for (size_t i = 0; lost.uid && i < s->engines.count; i++) {
-        struct df_engine *e = s->engines.engines[i];
-        if (e->ops->cancel(e, &lost, err) < 0)
-            return -1;
-    }
-    return 0;
+    return call_up_to(s, run, step, cancel, NULL, err);
 }
+
+/* ---- what it leaves ---- */
 
 /* The TaskAction, as far as df_unrecorded_find() reads it. */
 static int describe_task(const cJSON *run, const struct df_engine_step *lost, cJSON **ret,

@@ -9,11 +9,12 @@
 #include "spawner/spawner.h"
 
 /* The step is an entry of the run's status.steps. *ret: does a process of the step live, with any
- * engine? Fails as long as an engine cannot tell. */
+ * engine? It may be in the pod of an earlier step of the run, so those count, too. Fails as long as
+ * an engine cannot tell. */
 int df_lost_step_lives(struct df_spawner *s, const cJSON *run, const cJSON *step, bool *ret,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* Asks every engine to end the step. Returns at once. */
+/* Asks every engine to end the step, and the pods of earlier steps. Returns at once. */
 int df_lost_step_end(struct df_spawner *s, const cJSON *run, const cJSON *step,
                      struct df_err *err) DF_MUST_CHECK;
 

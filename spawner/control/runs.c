@@ -15,6 +15,7 @@
 #include "spawner/control/lock_queue.h"
 #include "spawner/control/lost_step.h"
 #include "spawner/control/moved.h"
+#include "spawner/control/shared_pod.h"
 #include "spawner/control/vanished_run.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/recipe.h"
@@ -341,6 +342,7 @@ static int make_step(struct pass *p, const char *step, const char *action, cJSON
     struct df_err why = {0};
     struct df_spawner *s = p->c->s;
     if (df_new_task(p->run, step, action, s->config, p->now_us, &task, err) < 0 ||
+        df_shared_pod_keep(s, p->run, p->executor, task, err) < 0 ||
         expect_resources(p, action, err) < 0)
         return -1;
     if (df_task_create(s, task, ret, &why) < 0) {

@@ -21,6 +21,7 @@ struct df_task_pass {
     int64_t wake_us;     /* real time of the next pass; 0: after the next change */
     bool pauses;         /* writes of this pass cause no other pass: DF_PASS_PAUSE */
     char claim_hash[65]; /* of the token for the runner's claim; not of workflows */
+    cJSON *host; /* the step in whose pod this one starts, and which gives it its slot; or NULL */
 };
 
 /* What differs between the kinds of steps. Each hook may be called again after a crash at any

@@ -16,6 +16,7 @@
 static void free_pass(struct df_task_pass *p)
 {
     cJSON_Delete(p->task);
+    cJSON_Delete(p->host);
 }
 
 /* ---- act ---- */

@@ -5,10 +5,31 @@
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
-#include "spawner/control/task_pass.h"
+#include "spawner/control/shared_pod.h"
+#include "spawner/model/shared_pod.h"
 #include "spawner/steps/outcome.h"
 #include "spawner/steps/recovery.h"
 #include "spawner/steps/unrecorded.h"
+
+/* ---- begin ---- */
+
+/* An apply is offered to the pod of its plan, or that offer is over. */
+static int tofu_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
+{
+    if (p->host)
+        return df_shared_pod_join(task, p->host, err);
+    df_shared_pod_leave(task);
+    return df_runner_set_begun(task, p, err);
+}
+
+static int tofu_begin(struct df_task_pass *p, struct df_err *err)
+{
+    if (df_shared_pod_find(p, &p->host, err) < 0)
+        return -1;
+    if (df_shared_pod_host(p->task))
+        df_info("step %s gets a pod of its own: that of its plan did not take it", p->step.name);
+    return p->host ? df_shared_pod_offer(p, err) : df_runner_begin(p, err);
+}
 
 /* ---- ends ---- */
 
@@ -107,6 +128,17 @@ static int tofu_may_remove(struct df_task_pass *p, bool *ret, struct df_err *err
 
 /* ---- observations ---- */
 
+/* The engine reports a shared pod under the name of the plan, whose pass wakes the apply. This look
+ * is for an apply whose plan was deleted by force. */
+#define SHARED_AGAIN_US INT64_C(15000000)
+
+static int tofu_report(struct df_task_pass *p, struct df_err *err)
+{
+    if (df_shared_pod_host(p->task))
+        df_task_pass_wake(p, p->now_us + SHARED_AGAIN_US);
+    return df_task_pass_report_waiting(p, err);
+}
+
 static int set_disruption(cJSON *task, void *arg, struct df_err *err)
 {
     const struct df_task_pass *p = arg;
@@ -123,7 +155,8 @@ static int set_disruption(cJSON *task, void *arg, struct df_err *err)
 
 static int tofu_after_observe(struct df_task_pass *p, struct df_err *err)
 {
-    if (p->observed.phase == DF_ENGINE_ENDED && recover(p, err) < 0)
+    if (df_shared_pod_observe(p, err) < 0 ||
+        (p->observed.phase == DF_ENGINE_ENDED && recover(p, err) < 0))
         return -1;
     if (!df_task_is_disruption(p->task, &p->observed))
         return 0;
@@ -134,9 +167,9 @@ static int tofu_after_observe(struct df_task_pass *p, struct df_err *err)
 const struct df_task_hooks df_tofu_hooks = {
     .acts_unobserved = true,
     .after_observe = tofu_after_observe,
-    .set_begun = df_runner_set_begun,
-    .begin = df_runner_begin,
-    .report = df_task_pass_report_waiting,
+    .set_begun = tofu_set_begun,
+    .begin = tofu_begin,
+    .report = tofu_report,
     .end = tofu_end,
     .collect = df_runner_collect,
     .clean = tofu_clean,

@@ -30,6 +30,7 @@ struct df_engine_step {
     const char *run, *executor, *action; /* for labels that people read; NULL: not of a run */
     const cJSON *labels;                 /* further ones, which no placement can change; or NULL */
     int64_t timeout_seconds, grace_seconds, pending_seconds;
+    int64_t apply_seconds; /* of the apply for which its pod stays (shared_pod.h); 0: for none */
     struct df_placement_levels placement;
     const cJSON *document; /* for create() of an engine with hands_over; else NULL */
     /* For create() of an engine with runs_pods: [{"name", "audience"}], the tokens of the pod's
@@ -40,7 +41,9 @@ struct df_engine_step {
     bool is_deleted;  /* its document is being deleted: cleanup() removes everything */
     bool was_claimed; /* its runner has claimed it, or its workflow has started */
     const char *pod;  /* uid or name of the pod whose runner claimed it; or NULL */
-    const cJSON *ref; /* status.engineRef, what create() gave; NULL for create() itself */
+    /* status.engineRef: what create() gave, or with hostUid what it gave for the step whose pod this
+     * one shares (shared_pod.h); NULL for create() itself. */
+    const cJSON *ref;
 };
 
 /* A pod as its verified token names it. Borrowed. */
@@ -77,10 +80,11 @@ struct df_engine_ops {
     /* Asks the step to end: SIGTERM to the runner, once, and SIGKILL to all processes of the step
      * after grace_seconds and a margin; a pod whose step is not claimed gets seconds instead. A step
      * is canceled in its document first, so no runner claims it later. Processes that outlive their runner are killed as long
-     * after its death, without a call. Returns at once; success if the step has ended. */
+     * after its death, without a call. Returns at once; success if the step has ended. With a shared
+     * pod it ends that pod. */
     int (*cancel)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
-    /* Removes what the engine keeps of an ended step, if it belongs to this uid. Absent is success;
-     * a live step: CONFLICT. */
+    /* Removes what the engine keeps of an ended step, if it belongs to this uid: nothing of a step
+     * that shared the pod of another one. Absent is success; a live step: CONFLICT. */
     int (*cleanup)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
     /* Checks that the pod was made for this step by what create() made. DENIED with the reason
      * PodNotOfStep if it was not; RETRY if the engine cannot find out now. Only engines with

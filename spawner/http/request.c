@@ -249,7 +249,9 @@ static void log_failure(struct transaction *t)
 {
     const char *route = t->req.route ? t->req.route->pattern : "?";
     unsigned skipped = 0;
-    if (df_streq(t->err.reason, "NoCapacity")) /* the sender asks again */
+    if (df_streq(t->err.reason, "NotDecidedYet")) /* usual, for some milliseconds */
+        df_debug("%s %s: %s", t->req.method, route, t->err.message);
+    else if (df_streq(t->err.reason, "NoCapacity")) /* the sender asks again */
         df_info("%s %s: %s", t->req.method, route, t->err.message);
     else if (!df_streq(t->err.reason, "NoLeader"))
         df_error("%s %s: %s", t->req.method, route, t->err.message);

@@ -7,6 +7,7 @@
 
 #include "common/crypto/jwks.h"
 #include "common/http/http.h"
+#include "spawner/model/shared_pod.h"
 
 struct df_claims {
     struct df_jwks *keys;
@@ -129,7 +130,8 @@ int df_claim_check(struct df_claims *c, const cJSON *task, const char *token,
                    struct df_claim_pod *ret, struct df_err *err)
 {
     DF_JSON cJSON *claims = NULL;
-    DF_FREE char *audience = df_strf("dayfly/%s", df_json_str(task, "metadata.uid"));
+    const char *host = df_shared_pod_host(task);
+    DF_FREE char *audience = df_strf("dayfly/%s", host ? host : df_json_str(task, "metadata.uid"));
     if (!audience)
         return df_fail_oom(err);
     if (df_jwks_verify(c->keys, token, audience, &claims, err) < 0)

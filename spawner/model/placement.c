@@ -288,6 +288,7 @@ const struct df_field df_placement_rows[] = {
     MAP("labels", &label, .max = DF_LIMIT_LABELS, .rule = df_rule_pod_labels),
     MAP("annotations", &annotation, .max = DF_LIMIT_LABELS, .rule = df_rule_pod_metadata),
     MAP("podAnnotations", &annotation, .max = DF_LIMIT_LABELS, .rule = df_rule_pod_metadata),
+    BOOL("podPerStep"),
     LIST("env", &env_item, DF_LIMIT_ENVIRONMENT, .rule = df_rule_env),
     LIST("envFrom", &env_from_item, DF_LIMIT_MOUNTS),
     LIST("volumes", &volume_item, DF_LIMIT_MOUNTS),

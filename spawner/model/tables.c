@@ -215,6 +215,13 @@ static const struct df_field run_spec[] = {
     {0},
 };
 
+/* shared_pod.h */
+static const struct df_field keeps_pod_for[] = {
+    NAME("taskAction", .flags = DF_REQUIRED),
+    WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS, .flags = DF_REQUIRED),
+    {0},
+};
+
 /* Only the service creates steps. The purpose of a step is in the spec of its resource, so that
  * people can see it; the copies of the snapshot are not. */
 static const struct df_field task_spec[] = {
@@ -227,6 +234,7 @@ static const struct df_field task_spec[] = {
     WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS, .flags = DF_TO_RUNNER),
     WHOLE("graceSeconds", 1, DF_WEEK_SECONDS, .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     WHOLE("pendingSeconds", 1, DF_WEEK_SECONDS),
+    OBJECT("keepsPodFor", keeps_pod_for, .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     RUNTIME(.by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     SOURCE(.by = DF_BY_SERVICE),
     VARIABLES(.by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/model.h"
+#include "spawner/model/shared_pod.h"
 #include "spawner/model/task_parts.h"
 #include "spawner/model/workflow.h"
 
@@ -181,10 +182,11 @@ static int64_t lost_attempts(const cJSON *task)
 }
 
 /* True if an attempt ended before its claim and is not counted yet. A canceled attempt is not lost,
- * and neither is one that would fail again in the same way. */
+ * and neither is one that would fail again in the same way, nor an offer to the pod of another
+ * step. */
 static bool is_lost_attempt(const cJSON *task, const struct df_engine_observation *observed)
 {
-    const cJSON *made = df_json_at(task, "status.engineRef");
+    const cJSON *made = df_shared_pod_host(task) ? NULL : df_json_at(task, "status.engineRef");
     bool was_lost =
         made && !is_alive(observed) && !observed->gives_up && !df_task_is_canceled(task);
     return was_lost && !df_json_bool(made, "lost", false) && !is_handed_over(task);
@@ -253,9 +255,20 @@ when_final(const cJSON *task, const struct df_engine_observation *observed, int6
         return decide(DF_TASK_WAIT, 0);
     if (!is_alive(observed))
         return decide(DF_TASK_CLEAN, 0);
+    if (observed->is_lent)
+        return decide(DF_TASK_WAIT, 0);
     int64_t end = df_task_ended_at(task, observed->since_us) + MARGIN_US;
     bool may_leave = df_task_has_runner(task) && now_us < end;
     return may_leave ? decide(DF_TASK_WAIT, end) : cancel_now(now_us);
+}
+
+/* The step was offered to the pod of another step. It gets resources of its own if that pod is gone
+ * or does not take the offer in time. */
+static struct df_task_verdict when_offered(const struct df_engine_observation *observed,
+                                           int64_t deadline, int64_t now_us)
+{
+    bool is_over = !is_alive(observed) || (deadline && now_us >= deadline);
+    return is_over ? decide(DF_TASK_CREATE, 0) : decide(DF_TASK_WAIT, deadline);
 }
 
 /* No runner has the step: it was not claimed, or no pod has used the Secret with its document. */
@@ -269,6 +282,8 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *observed, 
                    ? cancel_now(now_us)
                    : fail_with(observed, "Canceled", "canceled before it began");
     }
+    if (df_shared_pod_host(task))
+        return when_offered(observed, deadline, now_us);
     if (observed->gives_up || (deadline && now_us >= deadline))
         return fail_unclaimed(task, observed);
     if (is_alive(observed) && !observed->is_held)

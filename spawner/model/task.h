@@ -29,6 +29,7 @@ struct df_engine_observation {
     bool is_held;     /* created, but does not start before release(), or is not recorded yet */
     bool gives_up;    /* it cannot start, or would fail again in the same way: do not retry */
     bool is_gone;     /* no process of the step is left, and nothing that could create one */
+    bool is_lent;     /* its pod works or waits for another step. Set by the control loop. */
     int64_t since_us; /* real time of creation */
     /* Since when runners can reach this service, real time; 0: always. Set by the control loop. */
     int64_t reachable_since_us;
@@ -75,7 +76,9 @@ struct df_task_verdict {
  * deadline to ask for permission. A claimed step that ends without a result is RunnerLost. The
  * pending deadline counts from `created` in the timeline, which the control loop writes before it
  * asks the engine for the first time. A step that was interrupted (status.interrupted is its
- * runner's report) ends with its pod, with the reason that the engine finds.
+ * runner's report) ends with its pod, with the reason that the engine finds. A step that was offered
+ * to the pod of another one (shared_pod.h) is created when that pod is gone or has not claimed it by
+ * the pending deadline.
  *
  * A workflow has no runner that claims; the engine's observation is everything. It is created once:
  * if it is absent after status.engineRef was written, or long after `created`, it is not created

@@ -30,6 +30,7 @@ static void fill_tofu(const struct df_spawner *s, const cJSON *task, struct df_e
     step->run = df_json_str(task, "spec.runRef.name");
     step->executor = df_json_str(task, "spec.executorRef.name");
     step->grace_seconds = df_json_int(task, "spec.graceSeconds", 0);
+    step->apply_seconds = df_json_int(task, "spec.keepsPodFor.timeoutSeconds", 0);
     step->was_created = df_json_at(task, "status.engineRef");
     step->was_claimed = df_task_has_runner(task);
     step->pod = pod_of(task);

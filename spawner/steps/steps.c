@@ -14,6 +14,7 @@
 #include "spawner/identity/claim.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/recipe.h"
+#include "spawner/model/shared_pod.h"
 #include "spawner/model/workflow.h"
 #include "spawner/steps/engine_step.h"
 #include "spawner/steps/errored.h"
@@ -37,6 +38,7 @@ static int modify_task(struct df_spawner *s, const char *uid, df_store_change ch
 struct claim {
     const char *token;
     const struct df_claim_pod *pod; /* verified by its own token; NULL: token is a claim token */
+    const char *host; /* of the verified pod, if it is that of another step (shared_pod.h) */
     struct df_step_tokens tokens;
     char step_hash[65];
     char state_hash[65];
@@ -117,6 +119,14 @@ static int set_hashes(cJSON *auth, const struct claim *c, struct df_err *err)
     return df_json_set_str(auth, "providers", c->providers_hash, err);
 }
 
+/* Is the step no longer of the host whose pod was verified? The offer to that pod was taken back, and
+ * the step gets a Job of its own. */
+static bool is_moved(const cJSON *task, const struct claim *c)
+{
+    const char *host = df_shared_pod_host(task);
+    return (host || c->host) && !df_streq(host, c->host);
+}
+
 /* Only the first claimId succeeds; its runner may repeat the claim. */
 static int set_claim(cJSON *task, void *arg, struct df_err *err)
 {
@@ -133,7 +143,7 @@ static int set_claim(cJSON *task, void *arg, struct df_err *err)
     if (holder && !is_holder(task, c))
         return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
                               "the step was claimed by another runner");
-    if (!holder && df_task_is_canceled(task))
+    if (!holder && (df_task_is_canceled(task) || is_moved(task, c)))
         return df_step_fail_over(err);
     if (!holder && set_claimed_by(task, c, err) < 0)
         return -1;
@@ -401,6 +411,23 @@ static int check_pod_token(struct df_spawner *s, const cJSON *task, const char *
     return df_claim_check(s->claims, task, token, ret, err);
 }
 
+/* In a shared pod only the runner of the host gets the step: the pod that the offer names, and the
+ * claimId with which that runner claimed the host. Code of the host's module may have read the
+ * token in the pod; the claimId was never outside the runner. */
+static int check_host(struct df_spawner *s, const struct claim *c, struct df_err *err)
+{
+    DF_JSON cJSON *host = NULL;
+    if (!c->host)
+        return 0;
+    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, c->host, &host, err) < 0)
+        return -1;
+    if (is_holder(host, c))
+        return 0;
+    return df_fail_reason(err, DF_ERR_DENIED, "PodNotOfStep",
+                          "the step was offered to the runner of step %s, and this is another one",
+                          df_json_str(host, "metadata.name"));
+}
+
 static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c, cJSON **ret,
                         struct df_err *err)
 {
@@ -409,7 +436,11 @@ static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c
     if (check_pod_token(s, task, c->token, &pod, err) < 0 || check_pod(s, task, &pod, err) < 0)
         return -1;
     c->pod = &pod;
-    return claim(s, uid, c, ret, err);
+    c->host = df_shared_pod_host(task);
+    int result = check_host(s, c, err) < 0 ? -1 : claim(s, uid, c, ret, err);
+    c->pod = NULL;
+    c->host = NULL;
+    return result;
 }
 
 int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token,

@@ -22,6 +22,13 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
 int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token,
                         struct df_err *err) DF_MUST_CHECK;
 
+/* After the result of a plan whose pod stays (spec.keepsPodFor): what comes next in this pod. token:
+ * the step token of the plan, which stays good for this question. *ret: the uid of the apply, which
+ * the runner claims with the same claimId and the token of its pod; NULL: nothing, the pod ends. The
+ * caller frees it. RETRY reason NotDecidedYet: ask again. */
+int df_step_next(struct df_spawner *s, const char *uid, const char *token, char **ret,
+                 struct df_err *err) DF_MUST_CHECK;
+
 /* For pods that get their document in a Secret. This order keeps a step from running twice; each
  * call can be repeated after a crash at any point:
  *   1. df_step_provision(): *ret is the document. It invalidates the tokens of earlier documents.

@@ -3,9 +3,6 @@
 import contextlib
 import datetime
 import json
-import os
-import pathlib
-import signal
 import socket
 
 import pytest
@@ -13,6 +10,7 @@ import pytest
 from lib import cluster as kubernetes
 from lib import dayfly
 from lib.dayfly import wait_for
+from lib.mid import SLOW, Mid, delete, evict, kill_runner, limit
 from lib.pods import NODE, Pods
 
 SMALL = 'output "x" { value = 1 }\n'
@@ -365,51 +363,6 @@ def test_a_claimed_step_whose_node_is_removed_ends_with_that(home, namespace, to
 
 # ---- applies that somebody or something ends ---------------------------------------------------------------
 
-# Writes a line into its ledger, then waits for the file `go` in it.
-SLOW = """
-resource "terraform_data" "first" {
-  input = 1
-}
-resource "terraform_data" "slow" {
-  input = terraform_data.first.output
-  provisioner "local-exec" { command = "echo started >> /ledger/starts; %s" }
-}
-output "n" { value = terraform_data.first.output }
-"""
-UNTIL_GO = "while [ ! -e /ledger/go ]; do sleep 0.5; done"
-
-
-class Mid:
-    """An apply that waits in its middle, and what its module wrote down."""
-
-    def __init__(self, world, ledgers, name, command=UNTIL_GO, placement=None, module=None, **spec):
-        self.world, self.name = world, name
-        self.ledger = ledgers / name
-        self.ledger.mkdir(parents=True)
-        self.ledger.chmod(0o777)
-        patch = {"spec": {"volumes": [{"name": "ledger", "hostPath": {"path": str(self.ledger)}}], "containers": [
-            {"name": "runner", "volumeMounts": [{"name": "ledger", "mountPath": "/ledger"}]}]}}
-        world.executor(name, module or SLOW % command, placement={"podTemplate": patch, **(placement or {})}, **spec)
-        self.run = world.ask(name)
-        self.job = f"{self.run}-apply"
-
-    def starts(self):
-        path = self.ledger / "starts"
-        return len(path.read_text().splitlines()) if path.exists() else 0
-
-    def wait_middle(self):
-        wait_for(f"{self.job} to be in its middle", self.starts, 120)
-        self.pod = self.world.pod_of(self.job)["metadata"]["name"]
-
-    def go(self):
-        (self.ledger / "go").touch()
-
-    def state(self):
-        """Addresses in the stored state."""
-        shown = self.world.home.dayfly("state", "show", self.name, code=None).stdout
-        return [f"{r['type']}.{r['name']}" for r in json.loads(shown)["resources"]] if shown else []
-
-
 def preempt(world, mid):
     """A pod of a higher priority that needs the place which only one can have."""
     tag = world.namespace.name
@@ -418,34 +371,6 @@ def preempt(world, mid):
         "priorityClassName": f"{tag}-high", "terminationGracePeriodSeconds": 0, "restartPolicy": "Never", "containers": [
             {"name": "c", "image": world.namespace.cluster.pause_image, "resources": {"requests": slot, "limits": slot}}]}}
     world.namespace.apply(pod)
-
-
-def evict(world, mid):
-    body = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": {"name": mid.pod, "namespace": world.namespace.name}}
-    world.namespace.kubectl("create", "--raw", f"/api/v1/namespaces/{world.namespace.name}/pods/{mid.pod}/eviction", "-f", "-",
-                            input=json.dumps(body))
-
-
-def limit(kind):
-    def to_a_second(world, mid):
-        name = mid.pod if kind == "pod" else mid.job
-        world.namespace.kubectl("patch", kind, name, "--type=merge", "-p", '{"spec": {"activeDeadlineSeconds": 1}}')
-    return to_a_second
-
-
-def delete(kind, *how):
-    def gone(world, mid):
-        world.namespace.kubectl("delete", kind, mid.pod if kind == "pod" else mid.job, "--wait=false", *how)
-    return gone
-
-
-def kill_runner(world, mid):
-    """From outside its pod, as the kernel would."""
-    uid = world.pod_of(mid.job)["metadata"]["uid"]
-    for entry in pathlib.Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            if uid in (entry / "cgroup").read_text() and (entry / "comm").read_text().strip() == "dayfly-runner":
-                os.kill(int(entry.name), signal.SIGKILL)
 
 
 EAT = "tail /dev/zero"

@@ -312,6 +312,7 @@ static const struct text texts[] = {
     {"placement.image", "The image of the container runner."},
     {"placement.podTemplate",
      "A strategic merge patch of the pod, or a list of them; applied last."},
+    {"placement.podPerStep", "false: an apply that needs no approval runs in the pod of its plan."},
     {"placement.pluginCache", "The tool's provider cache on a persistent volume claim."},
     {"placement.env",
      "Environment variables of the runner itself (a proxy, say), not of the tool."},

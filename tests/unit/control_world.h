@@ -15,6 +15,7 @@
 #include "spawner/control/control.h"
 #include "spawner/identity/claim.h"
 #include "spawner/journal/journal.h"
+#include "spawner/model/shared_pod.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
 #include "spawner/steps/steps.h"
@@ -64,6 +65,13 @@ static struct fake_engine *fake_of(struct df_engine *e)
     return (struct fake_engine *)(void *)e;
 }
 
+/* The entry of the step's resources: its own, or those of the step whose pod it shares. */
+static struct fake_step *fake_resources(struct fake_engine *f, const struct df_engine_step *step)
+{
+    bool is_shared = df_shared_pod_host_of(step->ref) != NULL;
+    return fake_find(f, is_shared ? df_json_str(step->ref, "name") : step->name);
+}
+
 static int fake_create(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
                        struct df_err *err)
 {
@@ -88,7 +96,10 @@ static int fake_create(struct df_engine *e, const struct df_engine_step *step, c
         return -1;
     }
     *ret = cJSON_CreateObject();
-    return df_json_add_str(*ret, "kind", "local", err);
+    return df_json_add_str(*ret, "kind", "local", err) < 0 ||
+                   df_json_add_str(*ret, "name", step->name, err) < 0
+               ? -1
+               : df_json_add_str(*ret, "uid", step->uid, err);
 }
 
 static int fake_status(struct df_engine *e, const struct df_engine_step *step,
@@ -98,7 +109,7 @@ static int fake_status(struct df_engine *e, const struct df_engine_step *step,
     (void)pthread_mutex_lock(&f->lock);
     struct df_err why = f->status_error;
     if (why.cls == DF_ERR_NONE)
-        *ret = fake_find(f, step->name)->seen;
+        *ret = fake_resources(f, step)->seen;
     (void)pthread_mutex_unlock(&f->lock);
     if (why.cls == DF_ERR_NONE)
         return 0;
@@ -111,7 +122,7 @@ static int fake_result(struct df_engine *e, const struct df_engine_step *step, c
 {
     struct fake_engine *f = fake_of(e);
     (void)pthread_mutex_lock(&f->lock);
-    const char *text = fake_find(f, step->name)->result;
+    const char *text = fake_resources(f, step)->result;
     int result = text ? df_json_parse(text, strlen(text), ret, err)
                       : df_fail(err, DF_ERR_NOT_FOUND, "no result");
     (void)pthread_mutex_unlock(&f->lock);
@@ -135,7 +146,7 @@ static int fake_cancel(struct df_engine *e, const struct df_engine_step *step, s
     (void)err;
     struct fake_engine *f = fake_of(e);
     (void)pthread_mutex_lock(&f->lock);
-    fake_find(f, step->name)->cancels++;
+    fake_resources(f, step)->cancels++;
     (void)pthread_cond_broadcast(&f->changed);
     (void)pthread_mutex_unlock(&f->lock);
     return 0;
@@ -148,7 +159,8 @@ static int fake_cleanup(struct df_engine *e, const struct df_engine_step *step, 
     (void)pthread_mutex_lock(&f->lock);
     struct fake_step *s = fake_find(f, step->name);
     s->cleanups++;
-    s->seen.phase = DF_ENGINE_ABSENT;
+    if (!df_shared_pod_host_of(step->ref))
+        s->seen.phase = DF_ENGINE_ABSENT;
     (void)pthread_mutex_unlock(&f->lock);
     return 0;
 }

@@ -28,6 +28,7 @@ static inline void open_report(struct fixture *f, int64_t give_up_ms)
 {
     DF_FREE char *url = df_strf("http://127.0.0.1:%u/", f->server.port);
     const struct df_report_spawner o = {.server = url,
+                                        .claim_id = "0123456789abcdef0123456789abcdef",
                                         .endpoint_file = f->endpoint,
                                         .uid = "u-1",
                                         .claim_token = "claim",

@@ -9,67 +9,20 @@
 #include <cmocka.h>
 
 #include "common/base/log.h"
-#include "common/http/http.h"
 #include "spawner/http/problem.h"
 #include "spawner/identity/auth.h"
-#include "spawner/identity/claim.h"
 #include "spawner/steps/step_document.h"
-#include "tests/unit/control_world.h"
+#include "tests/unit/pod_tokens.h"
 
-#define ISSUER "https://cluster.example"
 #define STEP "net-1-plan"
 
-static struct signer cluster_key = {.kid = "k1", .alg = "ES256"};
-static struct df_engine_ops job_ops;
-static char job_engine[] = "job";
-static bool cluster_away;
 static const struct df_frame one_byte = {DF_STREAM_LOG, 0, "x", 1};
-
-static int make_keys(void **state)
-{
-    (void)state;
-    cluster_key.key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
-    return cluster_key.key && df_http_global_init(NULL) == 0 ? 0 : -1;
-}
-
-static int free_keys(void **state)
-{
-    (void)state;
-    EVP_PKEY_free(cluster_key.key);
-    return 0;
-}
-
-static char *cluster_keys(void)
-{
-    const struct signer *const one = &cluster_key;
-    return set_of(&one, 1);
-}
-
-static int ask_cluster(void *arg, const char *path, struct df_buf *ret, struct df_err *err)
-{
-    (void)arg;
-    DF_FREE char *keys = cluster_keys();
-    if (cluster_away)
-        return df_fail(err, DF_ERR_RETRY, "the API server is away");
-    return df_buf_adds(ret, strstr(path, "jwks") ? keys : "{\"issuer\":\"" ISSUER "\"}");
-}
 
 /* ---- a world whose steps run in pods ---- */
 
 static int setup_with(void **state, const char *spec)
 {
-    const struct df_claims_options o = {.fetch = ask_cluster, .namespace = "infra"};
-    if (world_setup(state) < 0)
-        return -1;
-    struct world *w = *state;
-    job_ops = fake_ops;
-    job_ops.name = w->config.engine = job_engine;
-    w->engine.engine.ops = &job_ops;
-    w->engine.engine.is_remote = w->engine.engine.runs_pods = true;
-    cluster_away = false;
-    make_executor(w, "net", spec);
-    cJSON_Delete(make_run(w, "net", "{'action':'provision','autoApprove':true}"));
-    return df_claims_new(&o, &w->s.claims, NULL) < 0 ? -1 : df_control_start(w->s.control, NULL);
+    return pods_setup(state, spec, "{'action':'provision','autoApprove':true}");
 }
 
 static int setup(void **state)
@@ -84,49 +37,6 @@ static int setup_large(void **state)
     value[DF_LIMIT_STEP_SECRET - 1] = '\0';
     DF_FREE char *spec = df_strf("'variables':{'large':'%s'}", value);
     return setup_with(state, spec);
-}
-
-#define assert_fails(call, err, class_, reason_)                                                   \
-    do {                                                                                           \
-        (err) = (struct df_err){0};                                                                \
-        assert_int_equal(call, -1);                                                                \
-        if ((err).cls != (class_) || strcmp((err).reason, reason_) != 0)                           \
-            fail_msg("%s %s: %s", df_err_class_name((err).cls), (err).reason, (err).message);      \
-    } while (0)
-
-/* ---- tokens of pods ---- */
-
-struct pod {
-    const char *namespace, *name, *uid, *account, *node, *audience;
-    int64_t age_s, life_s;
-};
-
-static const struct pod pod_a = {"infra", "net-1-plan-abcde", "pod-a", "runner", "node1", NULL, 10,
-                                 3600};
-static const struct pod pod_b = {"infra", "net-1-plan-fghij", "pod-b", "runner", "node2", NULL, 10,
-                                 3600};
-
-static char *token_of_pod(const struct pod *p, const char *uid)
-{
-    long long now = df_real_us() / 1000000;
-    DF_FREE char *audience = p->audience ? strdup(p->audience) : df_strf("dayfly/%s", uid);
-    DF_FREE char *node = p->node ? df_strf("'node':{'name':'%s','uid':'n'},", p->node) : strdup("");
-    DF_FREE char *pod =
-        p->name ? df_strf("'pod':{'name':'%s','uid':'%s'},", p->name, p->uid) : strdup("");
-    DF_FREE char *payload = df_strf(
-        "{'iss':'" ISSUER "','aud':['%s'],'iat':%lld,'nbf':%lld,'exp':%lld,'kubernetes.io':{"
-        "'namespace':'%s',%s%s'serviceaccount':{'name':'%s','uid':'s'},'warnafter':1}}",
-        audience, now - p->age_s, now - p->age_s, now - p->age_s + p->life_s, p->namespace, node,
-        pod, p->account);
-    return sign(&cluster_key, payload);
-}
-
-static int claim_as(struct world *w, const struct fake_step *s, const struct pod *p,
-                    const char *body, cJSON **ret, struct df_err *err)
-{
-    DF_JSON cJSON *request = json(body);
-    DF_FREE char *token = token_of_pod(p, s->uid);
-    return df_step_claim(&w->s, s->uid, token, request, ret, err);
 }
 
 static void a_pod_claims_its_step_by_its_own_token(void **state)

@@ -440,6 +440,146 @@ static void a_canceled_pod_goes_at_once_only_if_it_has_not_claimed(void **state)
     close_world(&w);
 }
 
+/* ---- one pod for two steps ---- */
+
+#define SHARED_JOB                                                                                 \
+    "{'metadata':{'name':'net-1-plan','namespace':'build','uid':'j2','resourceVersion':'5',"       \
+    "'creationTimestamp':'2026-11-21T12:00:00Z','labels':{'dayfly.dev/step-uid':'u1'}},"           \
+    "'status':{}}"
+#define SHARED_POD(state)                                                                          \
+    "{'metadata':{'name':'net-1-plan-abcde','namespace':'build','uid':'p1',"                       \
+    "'resourceVersion':'5','creationTimestamp':'2026-11-21T12:00:00Z','labels':{"                  \
+    "'dayfly.dev/step-uid':'u1'}},'spec':{'containers':[{'name':'runner'}]},"                      \
+    "'status':{'phase':'Running','containerStatuses':[{'name':'runner','state':" state "}]}}"
+#define LEFT(message) SHARED_POD("{'terminated':{'exitCode':0,'message':'" message "'}}")
+
+/* The plan, and the apply that was offered to its pod. */
+static struct df_engine_step plan_of_pod(void)
+{
+    return (struct df_engine_step){
+        .name = "net-1-plan", .uid = "u1", .was_created = true, .was_claimed = true, .pod = "p1"};
+}
+
+static struct df_engine_step apply_in_pod(const cJSON *ref, bool was_claimed)
+{
+    return (struct df_engine_step){.name = "net-1-apply",
+                                   .uid = "u2",
+                                   .ref = ref,
+                                   .was_created = true,
+                                   .was_claimed = was_claimed};
+}
+
+static cJSON *shared_ref(void)
+{
+    return json("{'kind':'Job','name':'net-1-plan','namespace':'build','uid':'j2','hostUid':'u1',"
+                "'podUid':'p1'}");
+}
+
+static struct df_engine_observation look(struct world *w, const struct df_engine_step *step)
+{
+    struct df_engine_observation seen;
+    struct df_err err = {0};
+    if (w->engine->ops->status(w->engine, step, &seen, &err) < 0)
+        fail_msg("%s", err.message);
+    return seen;
+}
+
+/* The termination message has the result of one of the two. */
+static void a_result_in_a_shared_pod_is_that_of_the_step_it_names(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pod;
+        bool is_of_plan, is_of_apply;
+    } rows[] = {
+        {LEFT("{\\'exitCode\\':0,\\'step\\':\\'u1\\'}"), true, false},
+        {LEFT("{\\'exitCode\\':0,\\'step\\':\\'u2\\'}"), false, true},
+        {LEFT("{\\'exitCode\\':0}"), true, false}, /* of an older runner */
+        {LEFT("no result"), false, false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *ref = shared_ref();
+        struct objects objects = {SHARED_JOB, rows[i].pod, ""};
+        struct df_engine_step plan = plan_of_pod(), apply = apply_in_pod(ref, true);
+        struct world w;
+        open_world(&w, &objects);
+        struct df_engine_observation of_plan = look(&w, &plan), of_apply = look(&w, &apply);
+        DF_JSON cJSON *result = NULL;
+        assert_int_equal(of_plan.phase, DF_ENGINE_ENDED);
+        assert_int_equal(of_apply.phase, DF_ENGINE_ENDED);
+        assert_int_equal(of_plan.has_result, rows[i].is_of_plan);
+        assert_int_equal(of_apply.has_result, rows[i].is_of_apply);
+        assert_int_equal(w.engine->ops->result(w.engine, &apply, &result, NULL) == 0,
+                         rows[i].is_of_apply);
+        assert_true(of_apply.is_gone); /* the Job is the plan's */
+        assert_false(of_plan.is_gone);
+        close_world(&w);
+    }
+}
+
+static void a_step_in_a_shared_pod_lives_and_dies_with_it(void **state)
+{
+    (void)state;
+    static const struct {
+        struct objects objects;
+        enum df_engine_phase phase;
+        const char *reason; /* once it was claimed */
+    } rows[] = {
+        {{SHARED_JOB, SHARED_POD("{'running':{}}"), ""}, DF_ENGINE_RUNNING, ""},
+        {{SHARED_JOB, "", ""}, DF_ENGINE_ENDED, "PodDeleted"},
+        {{"", "", "", .job_now = ""}, DF_ENGINE_ENDED, "JobDeleted"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_JSON cJSON *ref = shared_ref();
+        struct world w;
+        open_world(&w, &rows[i].objects);
+        for (int claimed = 0; claimed <= 1; claimed++) {
+            struct df_engine_step apply = apply_in_pod(ref, claimed);
+            struct df_engine_observation seen = look(&w, &apply);
+            assert_int_equal(seen.phase, rows[i].phase);
+            assert_string_equal(seen.reason, rows[i].reason);
+            assert_int_equal(seen.is_gone, rows[i].phase != DF_ENGINE_RUNNING);
+            assert_false(seen.is_held);
+        }
+        close_world(&w);
+    }
+}
+
+static void the_end_of_a_step_in_a_shared_pod_leaves_the_job_to_its_owner(void **state)
+{
+    (void)state;
+    static const struct objects objects = {SHARED_JOB, LEFT("x"), "", .job_now = SHARED_JOB};
+    DF_JSON cJSON *ref = shared_ref();
+    struct df_engine_step apply = apply_in_pod(ref, true), plan = plan_of_pod();
+    struct world w;
+    open_world(&w, &objects);
+    apply.is_deleted = plan.is_deleted = true;
+    assert_int_equal(w.engine->ops->cleanup(w.engine, &apply, NULL), 0);
+    assert_int_equal(asked(&w, "DELETE"), 0);
+    assert_int_equal(w.engine->ops->cleanup(w.engine, &plan, NULL), 0);
+    assert_int_equal(asked(&w, "DELETE /apis/batch/v1/namespaces/build/jobs/net-1-plan"), 1);
+    close_world(&w);
+}
+
+static void a_cancel_of_a_step_in_a_shared_pod_ends_the_pod(void **state)
+{
+    (void)state;
+    static const struct objects objects = {SHARED_JOB, SHARED_POD("{'running':{}}"), "",
+                                           .job_now = SHARED_JOB};
+    DF_JSON cJSON *ref = shared_ref();
+    struct world w;
+    open_world(&w, &objects);
+    for (int claims = 1; claims >= 0; claims--) {
+        struct df_engine_step apply = apply_in_pod(ref, claims);
+        assert_int_equal(w.engine->ops->cancel(w.engine, &apply, NULL), 0);
+        assert_int_equal(asked(&w, "DELETE /apis/batch/v1/namespaces/build/jobs/net-1-plan"),
+                         2 - claims);
+        assert_int_equal(asked(&w, "DELETE /api/v1/namespaces/build/pods/net-1-plan-abcde"),
+                         !claims);
+    }
+    close_world(&w);
+}
+
 #define OLD "/apis/batch/v1/namespaces/old/jobs"
 #define NEW "/apis/batch/v1/namespaces/build/jobs"
 
@@ -501,6 +641,10 @@ int main(void)
         cmocka_unit_test(only_the_pod_that_the_job_controls_may_claim),
         cmocka_unit_test(a_claim_is_to_be_repeated_while_nobody_knows_whose_pod_it_is),
         cmocka_unit_test(a_canceled_pod_goes_at_once_only_if_it_has_not_claimed),
+        cmocka_unit_test(a_result_in_a_shared_pod_is_that_of_the_step_it_names),
+        cmocka_unit_test(a_step_in_a_shared_pod_lives_and_dies_with_it),
+        cmocka_unit_test(the_end_of_a_step_in_a_shared_pod_leaves_the_job_to_its_owner),
+        cmocka_unit_test(a_cancel_of_a_step_in_a_shared_pod_ends_the_pod),
         cmocka_unit_test(a_step_ends_in_the_namespace_in_which_it_was_started),
         cmocka_unit_test(steps_in_too_many_namespaces_are_refused),
     };

@@ -71,6 +71,16 @@ static void a_job_starts_its_step_once_and_ends_in_time(void **state)
     assert_null(df_json_at(job, "spec.suspend"));
 }
 
+/* The wait for the second step; its timeout, grace and the offer of its result. */
+static void a_job_for_two_steps_has_time_for_both(void **state)
+{
+    (void)state;
+    struct df_job_spec both = plan;
+    both.apply_seconds = 1000;
+    DF_JSON cJSON *job = build(&both);
+    assert_at(job, "spec.activeDeadlineSeconds", "10270"); /* 6450 + 120 + 1000 + 900 + 1800 */
+}
+
 static void a_pod_is_as_restricted_as_the_standard_asks(void **state)
 {
     (void)state;
@@ -428,6 +438,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_job_starts_its_step_once_and_ends_in_time),
+        cmocka_unit_test(a_job_for_two_steps_has_time_for_both),
         cmocka_unit_test(a_pod_is_as_restricted_as_the_standard_asks),
         cmocka_unit_test(job_and_pod_say_whose_they_are),
         cmocka_unit_test(the_runner_is_told_where_its_handoff_lies),

@@ -81,6 +81,7 @@ static void a_claim_does_not_go_through_a_proxy_of_the_environment(void **state)
     (void)df_strs_set_env(&machine, "http_proxy", proxy);
     char **before = environ;
     const struct df_report_spawner o = {.server = "http://spawner.invalid",
+                                        .claim_id = "0123456789abcdef0123456789abcdef",
                                         .uid = "u-1",
                                         .claim_token = "claim",
                                         .spool_dir = f->dir,

@@ -77,6 +77,32 @@ static void the_first_cause_counts(void **state)
     close(over);
 }
 
+/* A second step in this process. */
+static void only_a_signal_stops_the_next_step_as_well(void **state)
+{
+    (void)state;
+    DF_CLOSE int over = eventfd(1, EFD_CLOEXEC), next_over = eventfd(0, EFD_CLOEXEC);
+    struct df_stop *s;
+    assert_int_equal(df_stop_new(over, &s, NULL), 0);
+    df_stop_after(s, LONG_MS);
+    expect_stop(s, DF_STOP_OVER);
+    for (int i = 0; i < 2; i++) { /* also without a cause */
+        assert_int_equal(df_stop_renew(s, next_over, NULL), 0);
+        assert_int_equal(df_stop_cause(s), DF_STOP_NONE);
+        assert_false(df_stopped(df_stop_flag(s)));
+        struct pollfd p = {.fd = df_stop_fd(s), .events = POLLIN};
+        assert_int_equal(poll(&p, 1, 0), 0);
+    }
+    assert_int_equal(eventfd_write(next_over, 1), 0);
+    expect_stop(s, DF_STOP_OVER);
+    assert_int_equal(df_stop_renew(s, -1, NULL), 0);
+    assert_int_equal(kill(getpid(), SIGTERM), 0);
+    expect_stop(s, DF_STOP_SIGNAL);
+    assert_int_equal(df_stop_renew(s, -1, NULL), 0);
+    expect_stop(s, DF_STOP_SIGNAL);
+    df_stop_free(s);
+}
+
 static void a_step_that_was_never_stopped_ends_without_a_cause(void **state)
 {
     (void)state;
@@ -647,6 +673,7 @@ int main(void)
         cmocka_unit_test(a_signal_stops_the_step_instead_of_ending_the_process),
         cmocka_unit_test(the_time_limit_stops_the_step),
         cmocka_unit_test(the_first_cause_counts),
+        cmocka_unit_test(only_a_signal_stops_the_next_step_as_well),
         cmocka_unit_test(a_step_that_was_never_stopped_ends_without_a_cause),
         cmocka_unit_test(whatever_is_left_behind_is_ended),
         T(text_of_both_descriptors_arrives_in_order),

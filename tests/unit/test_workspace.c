@@ -174,16 +174,6 @@ static void links_of_the_module_are_replaced_not_followed(void **state)
     assert_string_equal(text, "mine");
 }
 
-static void a_data_directory_that_came_along_is_removed(void **state)
-{
-    const struct place *p = *state;
-    DF_FREE char *data = df_fs_join(p->module, ".terraform");
-    assert_int_equal(df_fs_mkdirs(data, 0755, NULL), 0);
-    put(data, "environment", "production");
-    DF_CLEANUP(df_workspace_free) struct df_workspace w = prepare(p, "{" MANAGED "}");
-    assert_false(df_fs_exists(data));
-}
-
 static void the_backend_of_the_module_itself_is_left_as_it_stands(void **state)
 {
     const struct place *p = *state;
@@ -346,7 +336,6 @@ int main(void)
         T(a_state_that_would_be_lost_or_has_no_place_is_refused),
         T(variables_are_written_as_they_are),
         T(links_of_the_module_are_replaced_not_followed),
-        T(a_data_directory_that_came_along_is_removed),
         T(the_backend_of_the_module_itself_is_left_as_it_stands),
         T(nothing_is_inherited_but_the_list),
         T(no_proxy_stands_between_tofu_and_the_spawner),

@@ -6,10 +6,23 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/engine/job/job_engine.h"
+#include "spawner/model/shared_pod.h"
 
 static struct df_job_engine *job_of(struct df_engine *e)
 {
     return (struct df_job_engine *)(void *)e;
+}
+
+/* The step whose Job and pod this one shares. Its runner has claimed it, so that a pod that is absent
+ * was deleted. */
+static struct df_engine_step host_of(const struct df_engine_step *step)
+{
+    struct df_engine_step host = *step;
+    host.name = df_json_str(step->ref, "name");
+    host.uid = df_shared_pod_host_of(step->ref);
+    host.pod = df_json_str(step->ref, "podUid");
+    host.was_created = host.was_claimed = true;
+    return host;
 }
 
 static int begin_call(struct df_engine *e, const struct df_engine_step *step,
@@ -19,7 +32,12 @@ static int begin_call(struct df_engine *e, const struct df_engine_step *step,
         .engine = job_of(e),
         .step = step,
         .kind = step->workflow.spec ? &df_job_of_workflow : &df_job_of_tofu,
+        .uid = step->uid,
     };
+    if (df_shared_pod_host_of(step->ref)) {
+        ret->host = host_of(step);
+        ret->step = &ret->host;
+    }
     const char *recorded = df_json_str(step->ref, "namespace");
     const struct df_job_place *place = NULL;
     if (df_job_place_of(ret->engine, recorded ? recorded : ret->engine->name_space, &place, err) <
@@ -27,7 +45,7 @@ static int begin_call(struct df_engine *e, const struct df_engine_step *step,
         return -1;
     ret->name_space = place->name_space;
     ret->watch = place->watch;
-    return ret->kind->name(step, ret->name, err);
+    return ret->kind->name(ret->step, ret->name, err);
 }
 
 /* ---- create, release ---- */
@@ -171,6 +189,8 @@ static int job_cleanup(struct df_engine *e, const struct df_engine_step *step, s
         return -1;
     if (observed.phase == DF_ENGINE_PENDING || observed.phase == DF_ENGINE_RUNNING)
         return df_fail(err, DF_ERR_CONFLICT, "the pod of step %s still lives", step->name);
+    if (df_job_is_shared(&c))
+        return 0;
     df_job_rejection_forget(&c);
     return c.kind->cleanup(&c, err);
 }

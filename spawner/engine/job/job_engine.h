@@ -31,12 +31,22 @@ struct df_job_engine {
 /* One call about one step. */
 struct df_job_call {
     struct df_job_engine *engine;
-    const struct df_engine_step *step;
+    const struct df_engine_step *step; /* the step whose Job it is */
     const struct df_job_kind *kind;
+    /* If the step of the call shares the pod of another one: that other step, and `step` points
+     * here. */
+    struct df_engine_step host;
+    const char *uid;        /* of the step of the call: whose result is looked for */
     const char *name_space; /* of the Job: the recorded one, or that of new Jobs */
     struct df_job_watch *watch;
     char name[64]; /* of the Job */
 };
+
+/* Does the step of the call share the Job of another one? */
+static inline bool df_job_is_shared(const struct df_job_call *c)
+{
+    return c->step == &c->host;
+}
 
 /* What differs between tofu steps and workflows. The operations fail as those of engine.h do. */
 struct df_job_kind {

@@ -282,17 +282,26 @@ static int put_pod_metadata(cJSON *pod_template, const struct df_job_spec *spec,
     return put_labels(metadata, spec, err);
 }
 
+/* How long a claimed step may take: its timeout; the grace period in which tofu stores the state;
+ * twice the time in which the runner retries an upload to an unreachable spawner (an errored state,
+ * then the result). */
+static int64_t longest_seconds(const struct df_job_spec *spec, int64_t timeout_seconds)
+{
+    return timeout_seconds + spec->grace_seconds + 2 * DF_TIMEOUT_RESULT_SECONDS;
+}
+
 /* The Job's deadline ends a runner that does not end by itself: the Job controller then deletes the
  * pod and everything in it. The deadline counts from the start of the Job, so it is the sum of: the
- * wait for a node and the image; the timeout of the step; the grace period in which tofu stores the
- * state; twice the time in which the runner retries an upload to an unreachable spawner (an errored
- * state, then the result); a margin. */
+ * wait for a node and the image; the step; a second step in this pod and the wait for it; a
+ * margin. */
 static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_spec *spec,
                          struct df_err *err)
 {
     cJSON *job_spec = df_json_object_at(job, "spec");
-    int64_t deadline = spec->pending_seconds + spec->timeout_seconds + spec->grace_seconds +
-                       2 * DF_TIMEOUT_RESULT_SECONDS + DF_TIMEOUT_MARGIN_SECONDS;
+    int64_t deadline = spec->pending_seconds + longest_seconds(spec, spec->timeout_seconds) +
+                       DF_TIMEOUT_MARGIN_SECONDS;
+    if (spec->apply_seconds)
+        deadline += DF_TIMEOUT_PENDING_SECONDS + longest_seconds(spec, spec->apply_seconds);
     if (df_json_add_num(job_spec, "activeDeadlineSeconds", (double)deadline, err) < 0 ||
         df_json_add_num(job_spec, "ttlSecondsAfterFinished", (double)spec->ttl_seconds, err) < 0 ||
         (spec->claim == DF_CLAIM_SECRET && df_json_add_bool(job_spec, "suspend", true, err) < 0))

@@ -59,6 +59,7 @@ struct df_job_spec {
     const char *server_url; /* for the handoff; NULL: the pod cannot reach the spawner */
     const char *ca_pem;     /* trusted in addition to the system's CAs; or NULL */
     int64_t timeout_seconds, grace_seconds, pending_seconds;
+    int64_t apply_seconds;   /* of a second step in this pod; 0: there is none */
     int64_t ttl_seconds;     /* how long an ended Job stays */
     const cJSON *identities; /* [{"name", "audience"}]: tokens in DF_JOB_IDENTITY_DIR; or NULL */
     const cJSON *placement;  /* resolved; or NULL */

@@ -64,6 +64,7 @@ int df_job_render(const struct df_job_options *o, const struct df_engine_step *s
         .server_url = o->reachable ? step->server_url : NULL,
         .ca_pem = ca.len ? df_buf_str(&ca) : NULL,
         .timeout_seconds = step->timeout_seconds,
+        .apply_seconds = step->apply_seconds,
         .grace_seconds = step->grace_seconds,
         .pending_seconds = step->pending_seconds,
         .ttl_seconds = o->ttl_seconds,
@@ -105,10 +106,26 @@ static struct df_pod_diagnosis diagnose_pod(const struct df_engine_step *step,
     return df_pod_diagnose(&view);
 }
 
-static void fill_observation(const struct df_engine_step *step, const struct df_job_snapshot *view,
+/* The termination message has the result of the last step that ended in the pod, and names it.
+ * Runners before this member had one step. */
+static int read_result(const struct df_job_call *c, const cJSON *pod, cJSON **ret,
+                       struct df_err *err)
+{
+    DF_JSON cJSON *result = NULL;
+    if (df_pod_result(pod, DF_JOB_CONTAINER, &result, err) < 0)
+        return -1;
+    const char *of = df_json_str(result, "step");
+    if (!df_streq(of ? of : c->step->uid, c->uid))
+        return df_fail(err, DF_ERR_NOT_FOUND, "the result in the pod is of another step");
+    *ret = DF_TAKE(result);
+    return 0;
+}
+
+static void fill_observation(const struct df_job_call *c, const struct df_job_snapshot *view,
                              struct df_engine_observation *ret)
 {
     struct df_engine_observation observed = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
+    const struct df_engine_step *step = c->step;
     int64_t made_us = df_job_snapshot_made_us(view);
     DF_JSON cJSON *result = NULL;
     observed.since_us = made_us ? made_us - view->ahead_us : 0;
@@ -118,7 +135,9 @@ static void fill_observation(const struct df_engine_step *step, const struct df_
     observed.gives_up = v.give_up || (v.phase == DF_ENGINE_ENDED && !df_pod_is_lost(&v)) ||
                         v.class == DF_POD_PERMANENT;
     observed.fault = v.fault;
-    observed.is_gone = !view->job && !view->pod;
+    /* Of the Job of another step nothing is this step's once its pod has ended. */
+    bool is_alive = v.phase == DF_ENGINE_PENDING || v.phase == DF_ENGINE_RUNNING;
+    observed.is_gone = df_job_is_shared(c) ? !is_alive : !view->job && !view->pod;
     /* A Job whose spawner died before it recorded it: no pod of it can claim before create() has
      * found it again. */
     observed.is_held =
@@ -128,7 +147,7 @@ static void fill_observation(const struct df_engine_step *step, const struct df_
     if (v.phase == DF_ENGINE_ABSENT && step->was_claimed)
         observed.phase = DF_ENGINE_ENDED;
     observed.has_result = observed.phase == DF_ENGINE_ENDED && view->pod &&
-                          df_pod_result(view->pod, DF_JOB_CONTAINER, &result, NULL) == 0;
+                          read_result(c, view->pod, &result, NULL) == 0;
     (void)snprintf(observed.reason, sizeof(observed.reason), "%s", v.reason);
     df_copy(observed.cause, sizeof(observed.cause), v.message);
     *ret = observed;
@@ -140,7 +159,7 @@ static int tofu_observe(const struct df_job_call *c, struct df_engine_observatio
     DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
     if (df_job_snapshot_of(c, &view, err) < 0)
         return -1;
-    fill_observation(c->step, &view, ret);
+    fill_observation(c, &view, ret);
     return 0;
 }
 
@@ -151,7 +170,7 @@ static int tofu_result(const struct df_job_call *c, cJSON **ret, struct df_err *
         return -1;
     if (!view.pod)
         return df_fail(err, DF_ERR_NOT_FOUND, "the pod of step %s is gone", c->step->name);
-    return df_pod_result(view.pod, DF_JOB_CONTAINER, ret, err);
+    return read_result(c, view.pod, ret, err);
 }
 
 /* ---- a Job of this name exists ---- */

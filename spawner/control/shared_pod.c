@@ -1,0 +1,129 @@
+#include "spawner/control/shared_pod.h"
+
+#include "common/base/log.h"
+#include "spawner/engine/placement/placement.h"
+#include "spawner/model/recipe.h"
+#include "spawner/model/shared_pod.h"
+#include "spawner/requests/new_docs.h"
+#include "spawner/steps/step_document.h"
+
+/* ---- a plan is made ---- */
+
+static bool claims_as_pod(const struct df_spawner *s, const cJSON *step)
+{
+    const struct df_engine *e = df_engine_find(&s->engines, df_json_str(step, "spec.engine"));
+    return e && e->runs_pods && !e->hands_over;
+}
+
+static int wants_own_pods(const struct df_spawner *s, const cJSON *step, bool *ret,
+                          struct df_err *err)
+{
+    const struct df_placement_levels levels = df_step_placement(s->config, step);
+    DF_JSON cJSON *placement = NULL;
+    if (df_placement_resolve(&levels, &placement, err) < 0)
+        return -1;
+    *ret = df_json_bool(placement, "podPerStep", true);
+    return 0;
+}
+
+static int set_keeps(cJSON *step, const cJSON *next, struct df_err *err)
+{
+    cJSON *keeps = df_json_object_at(df_json_object_at(step, "spec"), "keepsPodFor");
+    if (!keeps)
+        return df_fail_oom(err);
+    return df_json_add_str(keeps, "taskAction", df_json_str(next, "metadata.name"), err) < 0
+               ? -1
+               : df_json_add_num(keeps, "timeoutSeconds",
+                                 df_json_num(next, "spec.timeoutSeconds", 1), err);
+}
+
+int df_shared_pod_keep(struct df_spawner *s, const cJSON *run, const cJSON *executor, cJSON *step,
+                       struct df_err *err)
+{
+    const struct df_recipe *recipe = df_recipe_of(run);
+    const struct df_recipe_step *next = &recipe->steps[1];
+    struct df_err invalid = {0};
+    DF_JSON cJSON *apply = NULL;
+    bool own = true;
+    bool is_first = recipe->taken > 1 && !df_json_at(step, "spec.planFrom");
+    if (!is_first || !claims_as_pod(s, step) ||
+        !df_approval_is_automatic(&s->config->approval, run, executor))
+        return 0;
+    /* A placement that is not valid fails the step when it starts. */
+    if (wants_own_pods(s, step, &own, &invalid) < 0 || own)
+        return 0;
+    if (df_new_task(run, next->name, next->action, s->config, 0, &apply, err) < 0)
+        return -1;
+    return set_keeps(step, apply, err);
+}
+
+/* ---- the apply begins ---- */
+
+int df_shared_pod_find(const struct df_task_pass *p, cJSON **ret, struct df_err *err)
+{
+    const char *from = df_json_str(p->task, "spec.planFrom");
+    DF_JSON cJSON *plan = NULL;
+    *ret = NULL;
+    if (!from)
+        return 0;
+    if (df_store_find(p->c->s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
+        return -1;
+    if (df_shared_pod_may_join(p->task, plan))
+        *ret = DF_TAKE(plan);
+    return 0;
+}
+
+/* The apply has a slot now, and the plan, which is over, writes no state. */
+static int set_lent(cJSON *plan, void *arg, struct df_err *err)
+{
+    cJSON *auth = cJSON_GetObjectItemCaseSensitive(df_json_at(plan, "status"), "auth");
+    (void)arg;
+    if (!df_label_has(plan, DF_LABEL_LIVE))
+        return 1;
+    cJSON_DeleteItemFromObjectCaseSensitive(auth, "state");
+    cJSON_DeleteItemFromObjectCaseSensitive(auth, "providers");
+    return df_slot_clear(plan, err);
+}
+
+static int lend(struct df_control *c, const cJSON *plan, struct df_err *err)
+{
+    if (df_task_modify(c->s, df_json_str(plan, "metadata.name"), set_lent, NULL, NULL, err) < 0)
+        return -1;
+    df_slots_wake(&c->slots);
+    return 0;
+}
+
+int df_shared_pod_offer(struct df_task_pass *p, struct df_err *err)
+{
+    bool has_slot = false;
+    if (df_task_take_slot(p, &has_slot, err) < 0)
+        return -1;
+    df_debug("step %s is offered to the pod of step %s", p->step.name,
+             df_json_str(p->host, "metadata.name"));
+    return lend(p->c, p->host, err);
+}
+
+/* ---- the plan has ended ---- */
+
+static int find(const struct df_task_pass *p, enum df_kind kind, const char *name, cJSON **ret,
+                struct df_err *err)
+{
+    return name ? df_store_find(p->c->s->store, kind, name, ret, err) : 0;
+}
+
+int df_shared_pod_observe(struct df_task_pass *p, struct df_err *err)
+{
+    const char *guest = df_shared_pod_guest(p->task);
+    DF_JSON cJSON *run = NULL, *apply = NULL;
+    if (!guest || !df_task_is_final(p->task))
+        return 0;
+    df_queue_wake(p->c->queue, DF_KIND_TASK_ACTION, guest);
+    if (find(p, DF_KIND_RUN, df_json_str(p->task, "spec.runRef.name"), &run, err) < 0 ||
+        find(p, DF_KIND_TASK_ACTION, guest, &apply, err) < 0)
+        return -1;
+    enum df_shared_pod_next next = df_shared_pod_next(p->task, run, apply);
+    p->observed.is_lent = next != DF_SHARED_POD_ENDS;
+    return next == DF_SHARED_POD_APPLY && df_label_has(p->task, DF_LABEL_LIVE)
+               ? lend(p->c, p->task, err)
+               : 0;
+}

@@ -1,0 +1,29 @@
+/*
+ * shared_pod.h - what the control loop does for a plan and an apply in one pod; the decisions are in
+ * spawner/model/shared_pod.h. Thread rule: the worker that has the key of the document.
+ */
+#ifndef DF_CONTROL_SHARED_POD_H
+#define DF_CONTROL_SHARED_POD_H
+
+#include "spawner/control/task_pass.h"
+
+/* Sets spec.keepsPodFor of a new step of the run if its pod is to stay for the next one: the
+ * placement says podPerStep: false, the engine's runners claim as pods, and the run needs no
+ * approval. step: not stored yet. executor: NULL if it was deleted. */
+int df_shared_pod_keep(struct df_spawner *s, const cJSON *run, const cJSON *executor, cJSON *step,
+                       struct df_err *err) DF_MUST_CHECK;
+
+/* For the pass over an apply that is to be started: the plan in whose pod it may start, as *ret that
+ * the caller deletes; NULL: it starts elsewhere. */
+int df_shared_pod_find(const struct df_task_pass *p, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* Offers the step of the pass to the pod of p->host: slot, `created` and the reference are one
+ * write; then the host gives its slot and the password of the state away. */
+int df_shared_pod_offer(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
+
+/* After the observation: is the pod of this ended plan lent (is_lent)? Repeats what a crash left
+ * undone of the hand-over, and wakes the apply, because the engine reports its pod under the name of
+ * the plan. */
+int df_shared_pod_observe(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
+
+#endif

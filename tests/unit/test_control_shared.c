@@ -1,0 +1,392 @@
+/* The control loop over plans and applies that share a pod. The engine has the pod under the name of
+ * the plan. */
+#include "tests/unit/jwt_maker.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "common/base/log.h"
+#include "spawner/model/labels.h"
+#include "tests/unit/control_loop.h"
+#include "tests/unit/pod_tokens.h"
+
+#define PLAN "net-1-plan"
+#define APPLY "net-1-apply"
+#define ONE_POD "'placement':{'podPerStep':false}"
+
+static int setup(void **state)
+{
+    return pods_setup(state, ONE_POD, AUTO);
+}
+
+static int setup_with_approval(void **state)
+{
+    return pods_setup(state, ONE_POD, ASKING);
+}
+
+static int setup_with_two_pods(void **state)
+{
+    return pods_setup(state, "", AUTO);
+}
+
+/* ---- playing the runner of the pod ---- */
+
+/* Its plan, claimed by pod_a with CLAIM_A. */
+static struct runner begin_plan(struct world *w)
+{
+    struct fake_step *s = await_start(w, PLAN);
+    cJSON *doc = NULL;
+    struct df_err err = {0};
+    while (claim_as(w, s, &pod_a, CLAIM_A, &doc, &err) < 0)
+        fail_msg("claim: %s", err.message);
+    struct runner r = runner_of(w, s, doc);
+    df_json_wipe(doc);
+    await_value(w, DF_KIND_TASK_ACTION, PLAN, "status.engineRef.name", PLAN);
+    return r;
+}
+
+/* The pod lives on after the result. */
+static struct runner end_plan(struct world *w, const char *result)
+{
+    struct runner r = begin_plan(w);
+    struct df_err err = {0};
+    put_plan(&r, "net-1");
+    if (try_result(&r, result, &err) < 0)
+        fail_msg("result: %s", err.message);
+    return r;
+}
+
+/* What comes next in the pod, once that is decided. The caller frees. */
+static char *next_of(const struct runner *plan)
+{
+    for (;;) {
+        uint64_t mark = changes_mark(plan->w);
+        struct df_err err = {0};
+        char *uid = NULL;
+        if (df_step_next(&plan->w->s, plan->uid, plan->step_token, &uid, &err) == 0)
+            return uid;
+        if (!df_streq(err.reason, "NotDecidedYet"))
+            fail_msg("next: %s", err.message);
+        wait_for_change(plan->w, mark);
+    }
+}
+
+/* With the token of that pod, which is for the plan. */
+static int claim_apply(const struct runner *plan, const char *uid, const struct pod *pod,
+                       const char *body, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *request = json(body);
+    DF_FREE char *token = token_of_pod(pod, plan->uid);
+    return df_step_claim(&plan->w->s, uid, token, request, ret, err);
+}
+
+/* The apply, after its plan in the same pod. *ret_plan: or NULL. */
+static struct runner begin_apply(struct world *w, struct runner *ret_plan)
+{
+    struct runner plan = end_plan(w, PLANNED), r = {.w = w};
+    DF_FREE char *uid = next_of(&plan);
+    cJSON *doc = NULL;
+    struct df_err err = {0};
+    if (!uid || claim_apply(&plan, uid, &pod_a, CLAIM_A, &doc, &err) < 0)
+        fail_msg("claim of the apply: %s", err.message);
+    (void)snprintf(r.name, sizeof(r.name), "%s", df_json_str(doc, "name"));
+    (void)snprintf(r.uid, sizeof(r.uid), "%s", df_json_str(doc, "uid"));
+    (void)snprintf(r.step_token, sizeof(r.step_token), "%s", df_json_str(doc, "stepToken"));
+    df_json_wipe(doc);
+    if (ret_plan)
+        *ret_plan = plan;
+    return r;
+}
+
+static void assert_one_pod(struct world *w)
+{
+    assert_int_equal(fake_find(&w->engine, PLAN)->starts, 1);
+    assert_int_equal(fake_find(&w->engine, APPLY)->creates, 0);
+}
+
+/* ---- one pod ---- */
+
+static void plan_and_apply_have_one_pod_and_tokens_of_their_own(void **state)
+{
+    struct world *w = *state;
+    struct runner plan, apply = begin_apply(w, &plan);
+    struct df_err err;
+    DF_CLOSE int fd = -1;
+    int64_t size, end;
+    assert_string_equal(apply.name, APPLY);
+    assert_string_not_equal(apply.uid, plan.uid);
+    assert_string_not_equal(apply.step_token, plan.step_token);
+    assert_fails(df_step_get_plan(&w->s, apply.uid, plan.step_token, &fd, &size, &err), err,
+                 DF_ERR_DENIED, "");
+    assert_fails(df_step_stream_end(&w->s, apply.uid, plan.step_token, DF_STREAM_LOG, &end, &err),
+                 err, DF_ERR_DENIED, "");
+    assert_int_equal(df_step_get_plan(&w->s, apply.uid, apply.step_token, &fd, &size, NULL), 0);
+    assert_value(w, DF_KIND_TASK_ACTION, APPLY, "status.claimedBy.podUid", "pod-a");
+    assert_value(w, DF_KIND_TASK_ACTION, APPLY, "status.engineRef.name", PLAN);
+    assert_value(w, DF_KIND_TASK_ACTION, APPLY, "status.engineRef.hostUid", plan.uid);
+    assert_int_equal(try_result(&apply, APPLIED, NULL), 0);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    DF_FREE char *next = next_of(&plan);
+    (void)next; /* the apply until it is settled, which its runner does not ask any more */
+    end_processes(w, PLAN, 0, "exited with code 0");
+    await_settled(w);
+    assert_one_pod(w);
+}
+
+static void await_condition(struct world *w, const char *step, const char *message)
+{
+    for (;;) {
+        uint64_t mark = changes_mark(w);
+        DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, step);
+        if (task && df_streq(df_task_message(task), message))
+            return;
+        wait_for_change(w, mark);
+    }
+}
+
+static void the_apply_has_the_slot_of_its_plan(void **state)
+{
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    struct runner apply = begin_apply(w, NULL);
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, APPLY);
+    assert_true(df_label_has(task, DF_LABEL_LIVE));
+    /* Nobody reads the state with the plan's password now. */
+    await_value(w, DF_KIND_TASK_ACTION, PLAN, "status.auth.state", "");
+    DF_JSON cJSON *plan = get(w, DF_KIND_TASK_ACTION, PLAN);
+    assert_false(df_label_has(plan, DF_LABEL_LIVE));
+    make_executor(w, "dns", "");
+    run(w, "dns", AUTO);
+    await_condition(w, "dns-1-plan", "1 step runs, the limit is 1; it is the next");
+    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
+    assert_int_equal(try_result(&apply, APPLIED, NULL), 0);
+    end_processes(w, PLAN, 0, "exited with code 0");
+    (void)await_start(w, "dns-1-plan"); /* the slot is free */
+}
+
+static void only_the_runner_of_the_plan_gets_the_apply(void **state)
+{
+    struct world *w = *state;
+    struct runner plan = end_plan(w, PLANNED);
+    DF_FREE char *uid = next_of(&plan);
+    struct pod for_apply = pod_a;
+    DF_FREE char *audience = df_strf("dayfly/%s", uid);
+    cJSON *doc = NULL;
+    struct df_err err;
+    for_apply.audience = audience;
+    /* Another pod; a process that read the token; a token for the apply itself; the tokens of the
+     * plan. */
+    assert_fails(claim_apply(&plan, uid, &pod_b, CLAIM_A, &doc, &err), err, DF_ERR_DENIED,
+                 "PodNotOfStep");
+    assert_fails(claim_apply(&plan, uid, &pod_a, CLAIM_B, &doc, &err), err, DF_ERR_DENIED,
+                 "PodNotOfStep");
+    assert_fails(claim_apply(&plan, uid, &for_apply, CLAIM_A, &doc, &err), err, DF_ERR_DENIED,
+                 "TokenAudience");
+    DF_JSON cJSON *request = json(CLAIM_A);
+    assert_fails(df_step_claim(&w->s, uid, plan.step_token, request, &doc, &err), err,
+                 DF_ERR_DENIED, "");
+    assert_value(w, DF_KIND_TASK_ACTION, APPLY, "status.claimedBy", "");
+    for (int again = 0; again < 2; again++) { /* its first answer may have been lost */
+        assert_int_equal(claim_apply(&plan, uid, &pod_a, CLAIM_A, &doc, NULL), 0);
+        df_json_wipe(doc);
+        doc = NULL;
+    }
+}
+
+static void
+the_document_of_the_plan_says_that_its_pod_stays_and_that_of_the_apply_does_not(void **state)
+{
+    struct world *w = *state;
+    struct runner plan, apply = begin_apply(w, &plan);
+    assert_value(w, DF_KIND_TASK_ACTION, PLAN, "spec.keepsPodFor.taskAction", APPLY);
+    assert_value(w, DF_KIND_TASK_ACTION, PLAN, "spec.keepsPodFor.timeoutSeconds", "3600");
+    assert_value(w, DF_KIND_TASK_ACTION, APPLY, "spec.keepsPodFor", "");
+    (void)apply;
+}
+
+/* ---- two pods ---- */
+
+static void an_apply_whose_pod_is_gone_gets_one_of_its_own(void **state)
+{
+    struct world *w = *state;
+    struct runner plan = end_plan(w, PLANNED);
+    DF_FREE char *uid = next_of(&plan);
+    cJSON *doc = NULL;
+    struct df_err err;
+    end_processes(w, PLAN, 0, "exited with code 0");
+    struct fake_step *s = await_start(w, APPLY);
+    assert_string_equal(s->uid, uid);
+    await_value(w, DF_KIND_TASK_ACTION, APPLY, "status.engineRef.name", APPLY);
+    /* The old runner was only frozen. */
+    assert_int_equal(claim_apply(&plan, uid, &pod_a, CLAIM_A, &doc, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+    DF_FREE char *next = next_of(&plan);
+    assert_null(next);
+    assert_int_equal(claim_as(w, s, &pod_b, CLAIM_B, &doc, NULL), 0);
+    struct runner apply = runner_of(w, s, doc);
+    df_json_wipe(doc);
+    report(&apply, APPLIED);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    await_settled(w);
+    assert_int_equal(s->starts, 1);
+    assert_value(w, DF_KIND_TASK_ACTION, APPLY, "status.systemFailures", "");
+}
+
+static void assert_two_pods(struct world *w)
+{
+    assert_value(w, DF_KIND_TASK_ACTION, PLAN, "spec.keepsPodFor", "");
+    struct runner plan = end_plan(w, PLANNED);
+    DF_FREE char *next = next_of(&plan);
+    assert_null(next);
+}
+
+static void by_default_each_step_has_its_pod(void **state)
+{
+    struct world *w = *state;
+    assert_two_pods(w);
+    (void)await_start(w, APPLY);
+}
+
+static void a_run_that_needs_an_approval_has_two_pods(void **state)
+{
+    struct world *w = *state;
+    assert_two_pods(w);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+}
+
+static void a_pod_with_nothing_to_apply_ends(void **state)
+{
+    static const char *const results[] = {NOTHING_TO_DO, "{'exitCode':1,'reason':'PlanFailed'}"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(results); i++) {
+        struct world *w = *state;
+        struct runner plan = end_plan(w, results[i]);
+        DF_FREE char *next = next_of(&plan);
+        assert_null(next);
+        assert_int_equal(world_teardown(state) + setup(state), 0);
+    }
+}
+
+static int set_separate(cJSON *executor, void *arg, struct df_err *err)
+{
+    (void)arg;
+    return df_json_set(df_json_object_at(executor, "spec"), "separateApprover", cJSON_CreateTrue(),
+                       err);
+}
+
+/* The executor was changed while the plan ran. */
+static void an_approval_that_nobody_expected_ends_the_pod(void **state)
+{
+    struct world *w = *state;
+    struct runner plan = begin_plan(w);
+    put_plan(&plan, "net-1");
+    assert_int_equal(
+        df_store_modify(w->s.store, DF_KIND_EXECUTOR, "net", set_separate, NULL, NULL, NULL), 0);
+    assert_int_equal(try_result(&plan, PLANNED, NULL), 0);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    DF_FREE char *next = next_of(&plan);
+    assert_null(next);
+}
+
+/* ---- ends ---- */
+
+static void an_apply_whose_pod_dies_ends_with_the_cause_and_is_not_started_again(void **state)
+{
+    struct world *w = *state;
+    (void)begin_apply(w, NULL);
+    (void)pthread_mutex_lock(&w->engine.lock);
+    struct df_engine_observation *seen = &fake_find(&w->engine, PLAN)->seen;
+    (void)snprintf(seen->reason, sizeof(seen->reason), "PodDeleted");
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    end_processes(w, PLAN, -1, "somebody deleted the pod");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "PodDeleted");
+    await_settled(w);
+    assert_value(w, DF_KIND_TASK_ACTION, PLAN, "status.reason", "Planned");
+    assert_one_pod(w);
+}
+
+static int cancel_run(struct world *w)
+{
+    return df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "tester", NULL, NULL, NULL);
+}
+
+static void await_cancels(struct world *w, const char *step)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+    while (!fake_find(&w->engine, step)->cancels)
+        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+}
+
+static void a_cancel_reaches_the_apply_in_the_pod(void **state)
+{
+    struct world *w = *state;
+    struct runner apply = begin_apply(w, NULL);
+    assert_int_equal(cancel_run(w), 0);
+    await_cancels(w, PLAN);
+    assert_int_equal(
+        try_result(&apply, "{'exitCode':1,'reason':'Canceled','message':'stopped'}", NULL), 0);
+    end_processes(w, PLAN, 1, "stopped");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Canceled");
+    await_settled(w);
+    assert_one_pod(w);
+}
+
+static void a_cancel_before_the_apply_ends_the_pod(void **state)
+{
+    struct world *w = *state;
+    struct runner plan = end_plan(w, PLANNED);
+    DF_FREE char *uid = next_of(&plan);
+    cJSON *doc = NULL;
+    struct df_err err;
+    assert_int_equal(cancel_run(w), 0);
+    await_cancels(w, PLAN);
+    assert_fails(claim_apply(&plan, uid, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT,
+                 "StepOver");
+    end_processes(w, PLAN, -1, "killed");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Canceled");
+    await_settled(w);
+    assert_one_pod(w);
+}
+
+static void a_run_whose_apply_is_taken_away_waits_for_the_pod(void **state)
+{
+    struct world *w = *state;
+    (void)begin_apply(w, NULL);
+    assert_int_equal(df_store_remove(w->s.store, DF_KIND_TASK_ACTION, APPLY, NULL, NULL), 0);
+    await_cancels(w, PLAN);
+    assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
+    end_processes(w, PLAN, -1, "killed");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "StepDeleted");
+    assert_one_pod(w);
+}
+
+#define TEST_OF(fn, with) cmocka_unit_test_setup_teardown(fn, with, world_teardown)
+
+int main(void)
+{
+    (void)alarm(300); /* what is awaited and never comes */
+    df_log_setup(DF_LOG_ERROR, false, "test");
+    const struct CMUnitTest tests[] = {
+        TEST_OF(plan_and_apply_have_one_pod_and_tokens_of_their_own, setup),
+        TEST_OF(the_apply_has_the_slot_of_its_plan, setup),
+        TEST_OF(only_the_runner_of_the_plan_gets_the_apply, setup),
+        TEST_OF(the_document_of_the_plan_says_that_its_pod_stays_and_that_of_the_apply_does_not,
+                setup),
+        TEST_OF(an_apply_whose_pod_is_gone_gets_one_of_its_own, setup),
+        TEST_OF(by_default_each_step_has_its_pod, setup_with_two_pods),
+        TEST_OF(a_run_that_needs_an_approval_has_two_pods, setup_with_approval),
+        TEST_OF(a_pod_with_nothing_to_apply_ends, setup),
+        TEST_OF(an_approval_that_nobody_expected_ends_the_pod, setup),
+        TEST_OF(an_apply_whose_pod_dies_ends_with_the_cause_and_is_not_started_again, setup),
+        TEST_OF(a_cancel_reaches_the_apply_in_the_pod, setup),
+        TEST_OF(a_cancel_before_the_apply_ends_the_pod, setup),
+        TEST_OF(a_run_whose_apply_is_taken_away_waits_for_the_pod, setup),
+    };
+    return cmocka_run_group_tests(tests, make_keys, free_keys);
+}
