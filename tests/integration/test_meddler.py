@@ -192,8 +192,8 @@ def test_meddling_at_random_loses_doubles_and_leaves_nothing(home, namespace, to
     world.start()
     try:
         meddler = Meddler(world, RUNS, random.Random(SEED))
-        for executor in meddler.executors:
-            world.make(executor)
+        for i, executor in enumerate(meddler.executors):
+            world.make(executor, placement={"podPerStep": i % 2 == 0})
         meddler.go()
         print(f"{RUNS} runs, meddled: {dict(meddler.done)}, ends: {dict(meddler.ends)}")
         meddler.check()

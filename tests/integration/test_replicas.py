@@ -299,8 +299,8 @@ def sweep_of(world, count, cluster=None):
     print(f"DAYFLY_FAULT_SEED={SEED}")
     sweep = Sweep(world, count, random.Random(SEED), cluster)
     world.namespace.apply({"apiVersion": "v1", "kind": "ServiceAccount", "metadata": {"name": workflows.ACCOUNT}})
-    for name in sweep.executors:
-        world.make(name)
+    for i, name in enumerate(sweep.executors):
+        world.make(name, placement={"podPerStep": i % 2 == 0})
     sweep.go()
     print(f"{count} runs, {sweep.hurt}")
     sweep.check()
