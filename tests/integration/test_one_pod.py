@@ -133,7 +133,7 @@ def test_a_source_that_the_plan_changed_is_fetched_again(home, namespace, tofu):
         world.ledger.hold("after", "net-1-plan")
         run = world.request("net", "net")
         pod = world.ledger.wait_held("after", f"{run}-plan")
-        namespace.kubectl("exec", pod, "-c", "runner", "--", "sh", "-c", "echo '# more' >> /work/work/source/main.tf")
+        namespace.kubectl("exec", pod, "-c", "runner", "--", "sh", "-c", "echo '# more' >> $HOME/work/source/main.tf")
         world.ledger.let_go("after", f"{run}-plan")
         assert world.finish(run)["reason"] == "Applied"
         assert "dayfly: the source is fetched again: the plan changed files of it" in home.dayfly("logs", run).stdout
