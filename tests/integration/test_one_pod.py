@@ -1,6 +1,8 @@
 """One pod for plan and apply (placement.podPerStep: false), on the real cluster."""
 
+import io
 import json
+import zipfile
 
 import pytest
 
@@ -8,7 +10,7 @@ from lib import crds, dayfly, providers, web
 from lib.dayfly import wait_for
 from lib.ledger import World
 from lib.mid import Mid, delete, evict, kill_runner, limit
-from lib.pods import Pods
+from lib.pods import NODE, Pods
 from lib.providers import Registry, platform
 
 ONE_POD = {"podPerStep": False}
@@ -102,6 +104,40 @@ def test_the_apply_needs_no_second_init(home, namespace, tofu, mirror):
         assert once.count("Installing ") == 1 and twice.count("Installing ") == 2, (once, twice)
         assert "dayfly: no init: the plan was made in this pod" in once
         assert_same_pod(world, "net-1")
+
+
+class Modules(web.Handler):
+    """Gives the module to everybody, and counts."""
+
+    def do_GET(self):
+        packed = io.BytesIO()
+        with zipfile.ZipFile(packed, "w") as archive:
+            archive.writestr("main.tf", 'resource "terraform_data" "inner" { input = file("${path.module}/text") }\n')
+            archive.writestr("text", "of the module")
+        self.server.owner.count += 1
+        self.answer(200, packed.getvalue(), Content_Type="application/zip")
+
+
+def test_a_fetched_module_is_fetched_once(home, namespace, tofu):
+    with web.Server(Modules, host=NODE) as server, Pods(home, namespace, tofu) as world:
+        server.count = 0
+        world.executor("net", f'module "m" {{ source = "{server.url}/m.zip" }}\n', placement=ONE_POD)
+        assert world.run("net")["run"]["status"]["reason"] == "Applied"
+        assert server.count == 1
+        assert "dayfly: no init: the plan was made in this pod" in home.dayfly("logs", "net-1").stdout
+
+
+def test_a_source_that_the_plan_changed_is_fetched_again(home, namespace, tofu):
+    with World(home, namespace, tofu) as world:
+        world.make("net", placement=ONE_POD)
+        world.ledger.hold("after", "net-1-plan")
+        run = world.request("net", "net")
+        pod = world.ledger.wait_held("after", f"{run}-plan")
+        namespace.kubectl("exec", pod, "-c", "runner", "--", "sh", "-c", "echo '# more' >> $HOME/work/source/main.tf")
+        world.ledger.let_go("after", f"{run}-plan")
+        assert world.finish(run)["reason"] == "Applied"
+        assert "dayfly: the source is fetched again: the plan changed files of it" in home.dayfly("logs", run).stdout
+        assert jobs(namespace) == [f"{run}-plan"]
 
 
 def test_a_plan_without_changes_ends_the_pod(home, namespace, tofu):
