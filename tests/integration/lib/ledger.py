@@ -64,6 +64,12 @@ def step_of(pod):
     return pod.rpartition("-")[0]
 
 
+def applied_in(pod):
+    """Name of the step that applies in it: with one pod for both steps it is called after the plan."""
+    step = step_of(pod)
+    return f"{step.removesuffix('-plan')}-apply" if step.endswith("-plan") else step
+
+
 class Ledger:
     """A directory of the node that every pod of the test writes to."""
 
@@ -91,10 +97,11 @@ class Ledger:
 
     def starts(self):
         """{(verb, step): how often tofu was started for it}"""
-        return collections.Counter((verb, step_of(pod)) for verb, pod in self.lines("starts"))
+        return collections.Counter((verb, applied_in(pod) if verb == "apply" else step_of(pod))
+                                   for verb, pod in self.lines("starts"))
 
     def made(self, run):
-        return [word for word, pod in self.lines("made") if step_of(pod) == f"{run}-apply"]
+        return [word for word, pod in self.lines("made") if applied_in(pod) == f"{run}-apply"]
 
     def hold(self, where, step):
         os.mkfifo(self.directory / f"hold-{where}-{step}")
