@@ -44,6 +44,7 @@ struct run {
     cJSON *handoff;       /* of a pod that claims with its token; NULL: it has one step */
     char claim_id[33];    /* of every claim of this process */
     bool is_delivered;    /* the spawner has the result */
+    bool is_alone;        /* no process of the step is left */
     int64_t memory_kills; /* before this step */
     struct df_stop *stop;
     cJSON *doc;
@@ -405,7 +406,7 @@ static int step_run(struct run *r)
         code = exit_code_of(r, &err);
         df_context_set_outcome(&r->context, err.reason, "%s", err.message);
     }
-    (void)df_orphans_end();
+    r->is_alone = df_orphans_end();
     if (finish_result(r, code, &err) < 0)
         df_error("the result is incomplete: %s", err.message);
     keep_result(r);
@@ -445,14 +446,25 @@ static int step_start(struct run *r, const struct df_step_options *o, struct df_
 
 static bool may_follow(const struct run *r, int code)
 {
-    return code == DF_EXIT_OK && r->is_delivered && r->handoff &&
+    return code == DF_EXIT_OK && r->is_delivered && r->is_alone && r->handoff &&
            df_json_at(r->doc, "keepsPodFor") &&
            df_json_bool(r->context.result, "hasChanges", false);
 }
 
-/* Nothing of the plan but its source stays: no secret, no token, no mask. */
+/* Code of the plan's module may have put a tool there, or changed one. */
+static int remove_tools(const struct run *r, struct df_err *err)
+{
+    const char *cache = df_json_str(r->doc, "tools.cacheDirectory");
+    size_t n = strlen(r->dir);
+    bool is_ours = cache && strncmp(cache, r->dir, n) == 0 && cache[n] == '/';
+    return is_ours ? df_fs_remove_tree(cache, err) : 0;
+}
+
+/* Nothing of the plan but its source stays: no secret, no token, no mask, no downloaded tool. */
 static int forget_step(struct run *r, struct df_err *err)
 {
+    if (remove_tools(r, err) < 0)
+        return -1;
     df_output_free(DF_TAKE(r->output));
     df_masks_free(DF_TAKE(r->masks));
     df_json_wipe(DF_TAKE(r->doc));
