@@ -47,8 +47,8 @@ static int ask_cluster(void *arg, const char *path, struct df_buf *ret, struct d
 static struct df_engine_ops job_ops;
 static char job_engine[] = "job";
 
-/* A world whose steps run in pods, with the executor net and a run of it; its loop is started. */
-static int pods_setup(void **state, const char *spec, const char *request)
+/* A world whose steps run in pods, with the executor net and a run of it. */
+static int pods_make(void **state, const char *spec, const char *request)
 {
     const struct df_claims_options o = {.fetch = ask_cluster, .namespace = "infra"};
     if (world_setup(state) < 0)
@@ -61,7 +61,18 @@ static int pods_setup(void **state, const char *spec, const char *request)
     cluster_away = false;
     make_executor(w, "net", spec);
     cJSON_Delete(make_run(w, "net", request));
-    return df_claims_new(&o, &w->s.claims, NULL) < 0 ? -1 : df_control_start(w->s.control, NULL);
+    return df_claims_new(&o, &w->s.claims, NULL);
+}
+
+static int pods_start(void **state)
+{
+    const struct world *w = *state;
+    return df_control_start(w->s.control, NULL);
+}
+
+static int pods_setup(void **state, const char *spec, const char *request)
+{
+    return pods_make(state, spec, request) < 0 ? -1 : pods_start(state);
 }
 
 #define assert_fails(call, err, class_, reason_)                                                   \

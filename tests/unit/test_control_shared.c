@@ -23,6 +23,15 @@ static int setup(void **state)
     return pods_setup(state, ONE_POD, AUTO);
 }
 
+static int setup_with_one_slot(void **state)
+{
+    if (pods_make(state, ONE_POD, AUTO) < 0)
+        return -1;
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    return pods_start(state);
+}
+
 static int setup_with_approval(void **state)
 {
     return pods_setup(state, ONE_POD, ASKING);
@@ -151,7 +160,6 @@ static void await_condition(struct world *w, const char *step, const char *messa
 static void the_apply_has_the_slot_of_its_plan(void **state)
 {
     struct world *w = *state;
-    w->config.limit_steps = 1;
     struct runner apply = begin_apply(w, NULL);
     DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, APPLY);
     assert_true(df_label_has(task, DF_LABEL_LIVE));
@@ -374,7 +382,7 @@ int main(void)
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST_OF(plan_and_apply_have_one_pod_and_tokens_of_their_own, setup),
-        TEST_OF(the_apply_has_the_slot_of_its_plan, setup),
+        TEST_OF(the_apply_has_the_slot_of_its_plan, setup_with_one_slot),
         TEST_OF(only_the_runner_of_the_plan_gets_the_apply, setup),
         TEST_OF(the_document_of_the_plan_says_that_its_pod_stays_and_that_of_the_apply_does_not,
                 setup),
