@@ -455,9 +455,7 @@ static bool may_follow(const struct run *r, int code)
 static int remove_tools(const struct run *r, struct df_err *err)
 {
     const char *cache = df_json_str(r->doc, "tools.cacheDirectory");
-    size_t n = strlen(r->dir);
-    bool is_ours = cache && strncmp(cache, r->dir, n) == 0 && cache[n] == '/';
-    return is_ours ? df_fs_remove_tree(cache, err) : 0;
+    return cache && df_fs_is_within(cache, r->dir) ? df_fs_remove_tree(cache, err) : 0;
 }
 
 /* Nothing of the plan but its source stays: no secret, no token, no mask, no downloaded tool. */

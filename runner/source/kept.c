@@ -3,8 +3,7 @@
 #include "common/archive/tree.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
-
-#define LOCK_FILE ".terraform.lock.hcl"
+#include "common/providers/lockfile.h"
 
 void df_kept_source_free(struct df_kept_source *k)
 {
@@ -32,7 +31,7 @@ static enum df_tree_visit note_visitor(void *arg, const struct df_tree_entry *e,
 /* A lock file that cannot be kept so is not restored: the digest tells. */
 static void note_lock(const struct df_source_result *source, struct df_kept_source *k)
 {
-    DF_FREE char *path = df_fs_join(source->module_dir, LOCK_FILE);
+    DF_FREE char *path = df_fs_join(source->module_dir, DF_LOCKFILE);
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
     if (path && df_fs_read_plain(path, &text, NULL) == 0)
         k->lock = strdup(df_buf_str(&text));
@@ -91,7 +90,7 @@ static enum df_tree_visit restore_visitor(void *arg, const struct df_tree_entry 
 static int restore_lock(const struct df_source_result *source, const struct df_kept_source *k,
                         struct df_err *err)
 {
-    DF_FREE char *path = df_fs_join(source->module_dir, LOCK_FILE);
+    DF_FREE char *path = df_fs_join(source->module_dir, DF_LOCKFILE);
     if (!path)
         return df_fail_oom(err);
     return k->lock ? df_fs_write(path, k->lock, strlen(k->lock), 0644, err) : 0;

@@ -6,6 +6,7 @@
 #include "spawner/model/shared_pod.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/steps/step_document.h"
+#include "spawner/steps/steps.h"
 
 /* ---- a plan is made ---- */
 
@@ -105,23 +106,15 @@ int df_shared_pod_offer(struct df_task_pass *p, struct df_err *err)
 
 /* ---- the plan has ended ---- */
 
-static int find(const struct df_task_pass *p, enum df_kind kind, const char *name, cJSON **ret,
-                struct df_err *err)
-{
-    return name ? df_store_find(p->c->s->store, kind, name, ret, err) : 0;
-}
-
 int df_shared_pod_observe(struct df_task_pass *p, struct df_err *err)
 {
     const char *guest = df_shared_pod_guest(p->task);
-    DF_JSON cJSON *run = NULL, *apply = NULL;
+    enum df_shared_pod_next next;
     if (!guest || !df_task_is_final(p->task))
         return 0;
     df_queue_wake(p->c->queue, DF_KIND_TASK_ACTION, guest);
-    if (find(p, DF_KIND_RUN, df_json_str(p->task, "spec.runRef.name"), &run, err) < 0 ||
-        find(p, DF_KIND_TASK_ACTION, guest, &apply, err) < 0)
+    if (df_step_next_in_pod(p->c->s, p->task, &next, NULL, err) < 0)
         return -1;
-    enum df_shared_pod_next next = df_shared_pod_next(p->task, run, apply);
     p->observed.is_lent = next != DF_SHARED_POD_ENDS;
     return next == DF_SHARED_POD_APPLY && df_label_has(p->task, DF_LABEL_LIVE)
                ? lend(p->c, p->task, err)

@@ -9,6 +9,7 @@
 #ifndef DF_STEPS_STEPS_H
 #define DF_STEPS_STEPS_H
 
+#include "spawner/model/shared_pod.h"
 #include "spawner/spawner.h"
 
 /* Claims the step. body: the claim request. token: the step's claim token; or, for a step in a pod,
@@ -21,6 +22,11 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
 /* Whether the token may claim the step, before a body is read; the errors of df_step_claim(). */
 int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token,
                         struct df_err *err) DF_MUST_CHECK;
+
+/* What comes next in the pod of this plan, by what is stored of its run and its apply now. ret_apply
+ * may be NULL; *ret_apply: the apply, which the caller deletes; NULL if it does not exist. */
+int df_step_next_in_pod(struct df_spawner *s, const cJSON *plan, enum df_shared_pod_next *ret,
+                        cJSON **ret_apply, struct df_err *err) DF_MUST_CHECK;
 
 /* After the result of a plan whose pod stays (spec.keepsPodFor): what comes next in this pod. token:
  * the step token of the plan, which stays good for this question. *ret: the uid of the apply, which

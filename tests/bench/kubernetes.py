@@ -383,14 +383,14 @@ def steps(row, quick, work):
         f"{statistics.median(early):.2f} s", ">= 1 s", statistics.median(early) >= 1)
 
 
-def created_at(w, name):
-    return seconds_of(next(w.audit(verb="create", resource="jobs", name=name, stage="ResponseComplete"))[
+def created_at(w, name, resource="jobs"):
+    return seconds_of(next(w.audit(verb="create", resource=resource, name=name, stage="ResponseComplete"))[
         "requestReceivedTimestamp"])
 
 
-def complete_at(w, name):
-    """When the Job controller's last status was written."""
-    return max(seconds_of(e["stageTimestamp"]) for e in w.audit(resource="jobs", name=name, subresource="status",
+def complete_at(w, name, resource="jobs"):
+    """When its last status was written: that of a Job by its controller."""
+    return max(seconds_of(e["stageTimestamp"]) for e in w.audit(resource=resource, name=name, subresource="status",
                                                                stage="ResponseComplete"))
 
 

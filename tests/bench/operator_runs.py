@@ -6,7 +6,7 @@ import os
 import statistics
 import time
 
-from kubernetes import World, api_server, clear, jobs_path, quiet, seconds_of, status_kib
+from kubernetes import World, api_server, clear, complete_at, created_at, jobs_path, quiet, status_kib
 from lib import dayfly as d
 from lib.pods import TAG
 from lib.replicas import Replicas
@@ -97,20 +97,10 @@ def wait_jobs(w, api, names):
     d.wait_for(f"{len(names)} bare Jobs", done, seconds=600)
 
 
-def made_at(w, resource, name):
-    return next(seconds_of(e["requestReceivedTimestamp"]) for e in w.audit(verb="create", resource=resource, name=name)
-                if e["stage"] == "ResponseComplete")
-
-
-def last_status_at(w, resource, name):
-    return max(seconds_of(e["stageTimestamp"]) for e in w.audit(resource=resource, subresource="status", name=name)
-               if e["verb"] != "get")
-
-
 def spans(w, resource, names):
     """Seconds of each from the first one's creation to its own last status: what the API server itself says."""
-    began = min(made_at(w, resource, name) for name in names)
-    return [last_status_at(w, resource, name) - began for name in names]
+    began = min(created_at(w, name, resource) for name in names)
+    return [complete_at(w, name, resource) - began for name in names]
 
 
 class Cpu:

@@ -1,42 +1,23 @@
 """docs/airgap.md on the real cluster: the network of the steps ends at the spawner."""
 
-import pytest
-
-from lib import crds, dayfly, providers, web
+from lib import crds, web
 from lib.ledger import Ledger
 from lib.pods import NODE, reach, runner_image
 from lib.policy import PROHIBITED, Enforced, Inside
-from lib.providers import Registry, platform
+from lib.providers import MIRRORED, Registry, mirrored, requiring
 from lib.release import Release
 
-SOURCE = f"{Registry.HOST}/test/simple"
-MODULE = f"""
-terraform {{
-  required_providers {{
-    simple = {{ source = "{SOURCE}" }}
-  }}
-}}
-resource "simple_resource" "r" {{ value = "x" }}
-output "value" {{ value = simple_resource.r.value }}
-"""
+MODULE = requiring(MIRRORED) + 'output "value" { value = simple_resource.r.value }\n'
 NOWHERE = {"denied": ["0.0.0.0/1", "128.0.0.0/1"], "deniedV6": ["::/1", "8000::/1"]}
-
-
-@pytest.fixture
-def mirror(home, tmp_path):
-    """What `dayfly mirror` makes where there is a network."""
-    archive = providers.packed(dayfly.tool("provider"), tmp_path / "made").read_bytes()
-    with Registry(web.self_signed(tmp_path), {("simple", "1.0.0", platform()): archive}) as registry:
-        home.dayfly("mirror", tmp_path / "mirror", home.module("net", MODULE), env=registry.client(tmp_path))
-    reach(tmp_path / "mirror")
-    return tmp_path / "mirror"
 
 
 def wait_address(namespace, name):
     return namespace.wait("pod", name, lambda pod: pod["status"].get("podIP"))
 
 
-def test_a_module_with_a_provider_is_applied_with_no_way_out_but_to_the_spawner(home, namespace, tofu, tmp_path, mirror):
+def test_a_module_with_a_provider_is_applied_with_no_way_out_but_to_the_spawner(home, namespace, tofu, tmp_path):
+    mirror = mirrored(home, tmp_path)
+    reach(mirror)
     crds.install(namespace.cluster)
     ledger = Ledger(tmp_path / "ledger")
     release = Release(home, namespace, tofu, crds={"install": False}, replicaCount=1,
@@ -58,5 +39,5 @@ def test_a_module_with_a_provider_is_applied_with_no_way_out_but_to_the_spawner(
                 namespace.wait("job", name, lambda job: job.get("status", {}).get("succeeded"))
     said = process.communicate(timeout=120)[0]
     assert process.returncode == 0, said
-    assert f"Installing {SOURCE.removeprefix(Registry.HOST + '/')} v1.0.0" in home.dayfly("logs", "net-1").stdout
+    assert f"Installing {MIRRORED.removeprefix(Registry.HOST + '/')} v1.0.0" in home.dayfly("logs", "net-1").stdout
     assert home.dayfly("outputs", "net", "value").stdout == "x\n"

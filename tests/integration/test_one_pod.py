@@ -4,26 +4,16 @@ import io
 import json
 import zipfile
 
-import pytest
-
-from lib import crds, dayfly, providers, web
+from lib import crds, web
 from lib.dayfly import wait_for
 from lib.ledger import World
 from lib.mid import Mid, delete, evict, kill_runner, limit
 from lib.pods import NODE, Pods
-from lib.providers import Registry, platform
+from lib.providers import MIRRORED, mirrored, requiring
 
 ONE_POD = {"podPerStep": False}
 SMALL = 'resource "terraform_data" "x" { input = 1 }\noutput "x" { value = terraform_data.x.output }\n'
-SOURCE = f"{Registry.HOST}/test/simple"
-WITH_PROVIDER = f"""
-terraform {{
-  required_providers {{
-    simple = {{ source = "{SOURCE}" }}
-  }}
-}}
-resource "simple_resource" "r" {{ value = "x" }}
-"""
+WITH_PROVIDER = requiring(MIRRORED)
 
 
 def jobs(namespace):
@@ -86,15 +76,8 @@ def test_one_slot_is_enough_for_both_steps(home, namespace, tofu):
         assert jobs(namespace) == ["dns-1-plan", "net-1-plan"]
 
 
-@pytest.fixture
-def mirror(home, tmp_path):
-    archive = providers.packed(dayfly.tool("provider"), tmp_path / "made").read_bytes()
-    with Registry(web.self_signed(tmp_path), {("simple", "1.0.0", platform()): archive}) as registry:
-        home.dayfly("mirror", tmp_path / "mirror", home.module("net", WITH_PROVIDER), env=registry.client(tmp_path))
-    return tmp_path / "mirror"
-
-
-def test_the_apply_needs_no_second_init(home, namespace, tofu, mirror):
+def test_the_apply_needs_no_second_init(home, namespace, tofu, tmp_path):
+    mirror = mirrored(home, tmp_path)
     with Pods(home, namespace, tofu, config={"providers": {"mirror": {"directory": str(mirror)}}}) as world:
         world.executor("net", WITH_PROVIDER, placement=ONE_POD)
         world.executor("two", WITH_PROVIDER)

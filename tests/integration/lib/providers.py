@@ -7,18 +7,25 @@ import os
 import shutil
 import zipfile
 
-from . import web
+from . import dayfly, web
 
 HOST = "registry.invalid"
 SOURCE = f"{HOST}/test/simple"
-PROVIDED = f"""
+
+
+def requiring(source):
+    """A module with one resource of the provider of this address."""
+    return f"""
 terraform {{
   required_providers {{
-    simple = {{ source = "{SOURCE}" }}
+    simple = {{ source = "{source}" }}
   }}
 }}
 resource "simple_resource" "r" {{ value = "x" }}
 """
+
+
+PROVIDED = requiring(SOURCE)
 
 
 def platform():
@@ -122,3 +129,14 @@ class RegistryHandler(web.Handler):
 
     def json(self, document):
         self.answer(200, json.dumps(document).encode(), Content_Type="application/json")
+
+
+MIRRORED = f"{Registry.HOST}/test/simple"
+
+
+def mirrored(home, directory):
+    """What `dayfly mirror` makes of the provider MIRRORED where there is a network; returns the mirror."""
+    archive = packed(dayfly.tool("provider"), directory / "made").read_bytes()
+    with Registry(web.self_signed(directory), {("simple", "1.0.0", platform()): archive}) as registry:
+        home.dayfly("mirror", directory / "mirror", home.module("net", requiring(MIRRORED)), env=registry.client(directory))
+    return directory / "mirror"
