@@ -104,6 +104,13 @@ int df_shared_pod_offer(struct df_task_pass *p, struct df_err *err)
     return lend(p->c, p->host, err);
 }
 
+void df_shared_pod_wake_host(struct df_task_pass *p)
+{
+    if (df_json_str(p->task, "status.engineRef.podUid"))
+        df_queue_wake(p->c->queue, DF_KIND_TASK_ACTION,
+                      df_json_str(p->task, "status.engineRef.name"));
+}
+
 /* ---- the plan has ended ---- */
 
 int df_shared_pod_observe(struct df_task_pass *p, struct df_err *err)
@@ -115,7 +122,9 @@ int df_shared_pod_observe(struct df_task_pass *p, struct df_err *err)
     df_queue_wake(p->c->queue, DF_KIND_TASK_ACTION, guest);
     if (df_step_next_in_pod(p->c->s, p->task, &next, NULL, err) < 0)
         return -1;
-    p->observed.is_lent = next != DF_SHARED_POD_ENDS;
+    /* An apply that began may have left its only result in the pod, whether or not that lives. */
+    p->observed.is_lent =
+        next == DF_SHARED_POD_APPLY || (next == DF_SHARED_POD_WAITS && df_task_pass_is_alive(p));
     return next == DF_SHARED_POD_APPLY && df_label_has(p->task, DF_LABEL_LIVE)
                ? lend(p->c, p->task, err)
                : 0;

@@ -21,6 +21,10 @@ int df_shared_pod_find(const struct df_task_pass *p, cJSON **ret, struct df_err 
  * write; then the host gives its slot and the password of the state away. */
 int df_shared_pod_offer(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
+/* The step of the pass needs the pod of its host no more: wakes the host, which may go on to its end.
+ * Nothing for a step with a pod of its own. */
+void df_shared_pod_wake_host(struct df_task_pass *p);
+
 /* After the observation: is the pod of this ended plan lent (is_lent)? Repeats what a crash left
  * undone of the hand-over, and wakes the apply, because the engine reports its pod under the name of
  * the plan. */

@@ -1,4 +1,5 @@
 #include "spawner/control/lock_queue.h"
+#include "spawner/control/shared_pod.h"
 #include "spawner/control/task_pass.h"
 
 int df_task_set_finalized(cJSON *task, void *arg, struct df_err *err)
@@ -19,6 +20,7 @@ void df_task_pass_yield(struct df_task_pass *p)
     const char *lock =
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_QUEUE));
     df_slots_wake(&p->c->slots);
+    df_shared_pod_wake_host(p);
     if (lock)
         df_lock_queue_wake(p->c->s->store, p->c->queue, DF_KIND_TASK_ACTION, lock);
 }

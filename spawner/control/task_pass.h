@@ -67,6 +67,12 @@ static inline int df_task_pass_modify(struct df_task_pass *p, df_store_change ch
     return df_task_modify(p->c->s, p->step.name, change, arg, NULL, err);
 }
 
+/* Does a process of the step live, as far as the engine knows? */
+static inline bool df_task_pass_is_alive(const struct df_task_pass *p)
+{
+    return p->observed.phase == DF_ENGINE_PENDING || p->observed.phase == DF_ENGINE_RUNNING;
+}
+
 /* Sets the time of the next pass, unless an earlier one is set already. */
 static inline void df_task_pass_wake(struct df_task_pass *p, int64_t at_us)
 {
@@ -108,8 +114,8 @@ int df_runner_collect(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
 /* A df_store_change: releases slot, lock and state password. arg is not used. */
 int df_task_set_finalized(cJSON *task, void *arg, struct df_err *err) DF_MUST_CHECK;
-/* Call it after that write: wakes the steps that wait for the slot and the workflows that wait for
- * the lock. */
+/* Call it after that write: wakes the steps that wait for the slot, the workflows that wait for the
+ * lock, and the step in whose pod this one was. */
 void df_task_pass_yield(struct df_task_pass *p);
 /* Both, if the step is not finalized yet. Only when no process of the step lives. */
 int df_task_pass_finalize(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;

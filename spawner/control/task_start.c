@@ -91,9 +91,8 @@ static int set_waiting(cJSON *task, void *arg, struct df_err *err)
 /* The engine has found nothing that is in the way: what was in the way is over. */
 static bool is_cleared(const struct df_task_pass *p)
 {
-    bool is_alive =
-        p->observed.phase == DF_ENGINE_PENDING || p->observed.phase == DF_ENGINE_RUNNING;
-    return is_alive && !p->observed.cause[0] && df_streq(df_task_reason(p->task), "Initializing");
+    return df_task_pass_is_alive(p) && !p->observed.cause[0] &&
+           df_streq(df_task_reason(p->task), "Initializing");
 }
 
 int df_task_pass_report_waiting(struct df_task_pass *p, struct df_err *err)

@@ -21,11 +21,6 @@ static void free_pass(struct df_task_pass *p)
 
 /* ---- act ---- */
 
-static bool is_alive(const struct df_task_pass *p)
-{
-    return p->observed.phase == DF_ENGINE_PENDING || p->observed.phase == DF_ENGINE_RUNNING;
-}
-
 /* A step that is not finalized yet is finalized first; the next pass removes the document. */
 static int remove_document(struct df_task_pass *p, struct df_err *err)
 {
@@ -41,7 +36,7 @@ static int wait(struct df_task_pass *p, struct df_err *err)
 {
     if (!df_task_is_final(p->task))
         return p->hooks->report(p, err);
-    return is_alive(p) ? 0 : df_task_pass_finalize(p, err);
+    return df_task_pass_is_alive(p) || p->observed.is_lent ? 0 : df_task_pass_finalize(p, err);
 }
 
 static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)

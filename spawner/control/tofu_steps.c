@@ -26,9 +26,13 @@ static int tofu_begin(struct df_task_pass *p, struct df_err *err)
 {
     if (df_shared_pod_find(p, &p->host, err) < 0)
         return -1;
+    if (p->host)
+        return df_shared_pod_offer(p, err);
     if (df_shared_pod_host(p->task))
         df_info("step %s gets a pod of its own: that of its plan did not take it", p->step.name);
-    return p->host ? df_shared_pod_offer(p, err) : df_runner_begin(p, err);
+    int result = df_runner_begin(p, err);
+    df_shared_pod_wake_host(p);
+    return result;
 }
 
 /* ---- ends ---- */

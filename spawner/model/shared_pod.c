@@ -21,6 +21,14 @@ const char *df_shared_pod_guest(const cJSON *plan)
 
 /* ---- join, leave ---- */
 
+/* The Job's deadline was made for this timeout, and its pod has the grace period of the plan. */
+static bool fits(const cJSON *apply, const cJSON *plan)
+{
+    return df_json_int(apply, "spec.timeoutSeconds", 0) <=
+               df_json_int(plan, "spec.keepsPodFor.timeoutSeconds", 0) &&
+           df_json_int(apply, "spec.graceSeconds", 0) == df_json_int(plan, "spec.graceSeconds", 0);
+}
+
 bool df_shared_pod_may_join(const cJSON *apply, const cJSON *plan)
 {
     const char *name = df_json_str(apply, "metadata.name");
@@ -30,7 +38,8 @@ bool df_shared_pod_may_join(const cJSON *apply, const cJSON *plan)
     return df_streq(df_json_str(apply, "spec.engine"), df_json_str(plan, "spec.engine")) &&
            df_task_succeeded(plan) && !df_doc_is_deleted(plan) &&
            df_label_has(plan, DF_LABEL_LIVE) && df_json_str(plan, "status.claimedBy.podUid") &&
-           df_json_str(plan, "status.engineRef.uid") && !df_shared_pod_host(plan);
+           df_json_str(plan, "status.engineRef.uid") && !df_shared_pod_host(plan) &&
+           fits(apply, plan);
 }
 
 int df_shared_pod_join(cJSON *apply, const cJSON *plan, struct df_err *err)

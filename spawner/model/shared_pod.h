@@ -27,7 +27,8 @@ const char *df_shared_pod_host(const cJSON *task);
 const char *df_shared_pod_guest(const cJSON *plan);
 
 /* May the apply, which has not begun, be offered to the pod of the plan? plan: NULL if it does not
- * exist. The pod is not proven gone, and a token of it has claimed the plan. */
+ * exist. The pod is not proven gone, a token of it has claimed the plan, and it has time for
+ * the apply. */
 bool df_shared_pod_may_join(const cJSON *apply, const cJSON *plan);
 
 /* Offers the apply to the pod of the plan: sets status.engineRef. */

@@ -248,6 +248,9 @@ static struct df_task_verdict when_deleted(const struct df_engine_observation *o
 }
 
 /* A runner that has reported is about to exit. If it is still alive after the margin, cancel it. */
+/* How soon a step is looked at again whose pod is lent, if the end of the other step does not wake it. */
+#define LENT_AGAIN_US (60 * SECOND_US)
+
 static struct df_task_verdict
 when_final(const cJSON *task, const struct df_engine_observation *observed, int64_t now_us)
 {
@@ -255,8 +258,6 @@ when_final(const cJSON *task, const struct df_engine_observation *observed, int6
         return decide(DF_TASK_WAIT, 0);
     if (!is_alive(observed))
         return decide(DF_TASK_CLEAN, 0);
-    if (observed->is_lent)
-        return decide(DF_TASK_WAIT, 0);
     int64_t end = df_task_ended_at(task, observed->since_us) + MARGIN_US;
     bool may_leave = df_task_has_runner(task) && now_us < end;
     return may_leave ? decide(DF_TASK_WAIT, end) : cancel_now(now_us);
@@ -383,6 +384,8 @@ int64_t df_task_retry_at(const cJSON *task, int64_t now_us)
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *observed,
                                     int64_t now_us)
 {
+    if (df_task_is_final(task) && observed->is_lent)
+        return decide(DF_TASK_WAIT, now_us + LENT_AGAIN_US);
     if (df_task_is_final(task) && df_doc_is_deleted(task) && !is_alive(observed))
         return when_deleted(observed);
     if (df_task_is_workflow(task))

@@ -159,8 +159,12 @@ static int fake_cleanup(struct df_engine *e, const struct df_engine_step *step, 
     (void)pthread_mutex_lock(&f->lock);
     struct fake_step *s = fake_find(f, step->name);
     s->cleanups++;
-    if (!df_shared_pod_host_of(step->ref))
+    if (!df_shared_pod_host_of(step->ref)) {
         s->seen.phase = DF_ENGINE_ABSENT;
+        s->seen.has_result = false;
+        free(s->result); /* it is gone with the pod */
+        s->result = NULL;
+    }
     (void)pthread_mutex_unlock(&f->lock);
     return 0;
 }

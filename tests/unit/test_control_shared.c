@@ -32,6 +32,16 @@ static int setup_with_one_slot(void **state)
     return pods_start(state);
 }
 
+/* The pass over the plan is over before that over the apply begins. */
+static int setup_with_one_worker(void **state)
+{
+    if (pods_make(state, ONE_POD, AUTO) < 0)
+        return -1;
+    struct world *w = *state;
+    w->config.workers = 1;
+    return pods_start(state);
+}
+
 static int setup_with_approval(void **state)
 {
     return pods_setup(state, ONE_POD, ASKING);
@@ -317,6 +327,22 @@ static void an_apply_whose_pod_dies_ends_with_the_cause_and_is_not_started_again
     assert_one_pod(w);
 }
 
+/* Its runner could not deliver it. */
+static void the_result_that_an_apply_left_in_the_pod_is_read_before_the_plan_cleans_up(void **state)
+{
+    struct world *w = *state;
+    (void)begin_apply(w, NULL);
+    (void)pthread_mutex_lock(&w->engine.lock);
+    struct fake_step *s = fake_find(&w->engine, PLAN);
+    s->result = strdup("{\"exitCode\":0,\"reason\":\"Applied\"}");
+    s->seen.has_result = true;
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    end_processes(w, PLAN, 0, "exited with code 0");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    await_settled(w);
+    assert_int_equal(s->cleanups, 1);
+}
+
 static int cancel_run(struct world *w)
 {
     return df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "tester", NULL, NULL, NULL);
@@ -392,6 +418,8 @@ int main(void)
         TEST_OF(a_pod_with_nothing_to_apply_ends, setup),
         TEST_OF(an_approval_that_nobody_expected_ends_the_pod, setup),
         TEST_OF(an_apply_whose_pod_dies_ends_with_the_cause_and_is_not_started_again, setup),
+        TEST_OF(the_result_that_an_apply_left_in_the_pod_is_read_before_the_plan_cleans_up,
+                setup_with_one_worker),
         TEST_OF(a_cancel_reaches_the_apply_in_the_pod, setup),
         TEST_OF(a_cancel_before_the_apply_ends_the_pod, setup),
         TEST_OF(a_run_whose_apply_is_taken_away_waits_for_the_pod, setup),

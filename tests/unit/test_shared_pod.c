@@ -14,11 +14,14 @@
 
 #define PLAN                                                                                       \
     "{'metadata':{'name':'net-1-plan','uid':'p','labels':{'dayfly.dev/live':'true'}},"             \
-    "'spec':{'engine':'job','keepsPodFor':{'taskAction':'net-1-apply','timeoutSeconds':60}},"      \
+    "'spec':{'engine':'job','graceSeconds':9,"                                                     \
+    "'keepsPodFor':{'taskAction':'net-1-apply','timeoutSeconds':60}},"                             \
     "'status':{'engineRef':{'kind':'Job','name':'net-1-plan','uid':'j'},"                          \
     "'claimedBy':{'podUid':'pod'},'hasChanges':true,"                                              \
     "'conditions':[{'type':'Succeeded','status':'True'}]}}"
-#define APPLY "{'metadata':{'name':'net-1-apply','uid':'a'},'spec':{'engine':'job'},'status':{}}"
+#define APPLY                                                                                      \
+    "{'metadata':{'name':'net-1-apply','uid':'a'},"                                                \
+    "'spec':{'engine':'job','graceSeconds':9,'timeoutSeconds':60},'status':{}}"
 
 /* Puts a value to a path of the document; "": takes the member away. */
 static void change(cJSON *doc, const char *path, const char *value)
@@ -52,6 +55,8 @@ static const struct {
     {"plan", "status.engineRef.hostUid", "'x'"},
     {"apply", "status.engineRef", "{'kind':'Job'}"},
     {"apply", "metadata.name", "'other'"},
+    {"apply", "spec.timeoutSeconds", "61"}, /* the Job's deadline would end it */
+    {"apply", "spec.graceSeconds", "10"},
 };
 
 static void an_apply_joins_the_pod_that_stays_for_it(void **state)
@@ -219,7 +224,20 @@ static void a_plan_whose_pod_is_lent_leaves_the_pod_alone(void **state)
     seen.is_lent = true;
     struct df_task_verdict v = df_task_next(plan, &seen, late);
     assert_int_equal(v.next, DF_TASK_WAIT);
-    assert_int_equal(v.wake_us, 0);
+    assert_int_equal(v.wake_us, late + 60 * SECOND); /* if nobody wakes it */
+}
+
+static void a_plan_whose_pod_is_lent_cleans_nothing_when_it_has_ended(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *plan = make_step(&(struct step){.end = DF_OUTCOME_SUCCEEDED, .claimed = true});
+    struct df_engine_observation seen = observed(ENDED, false);
+    assert_int_equal(df_task_next(plan, &seen, EPOCH).next, DF_TASK_CLEAN);
+    seen.is_lent = true;
+    assert_int_equal(df_task_next(plan, &seen, EPOCH).next, DF_TASK_WAIT);
+    assert_non_null(df_json_object_at(plan, "metadata"));
+    change(plan, "metadata.deletionTimestamp", "'2026-01-01T00:00:00Z'");
+    assert_int_equal(df_task_next(plan, &seen, EPOCH).next, DF_TASK_WAIT);
 }
 
 int main(void)
@@ -234,6 +252,7 @@ int main(void)
         cmocka_unit_test(an_offer_is_over_when_the_pod_cannot_take_it_any_more),
         cmocka_unit_test(an_offer_that_nobody_took_is_no_lost_attempt),
         cmocka_unit_test(a_plan_whose_pod_is_lent_leaves_the_pod_alone),
+        cmocka_unit_test(a_plan_whose_pod_is_lent_cleans_nothing_when_it_has_ended),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
