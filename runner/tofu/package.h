@@ -12,10 +12,12 @@
 
 #define DF_PACKAGE_H1 48 /* "h1:", 44 characters and the NUL */
 
-/* Computes it, and syncs each file: who then renames the directory has published what is on the
- * disk. Class USER for anything but files and directories. */
+/* Computes it. Class USER for anything but files and directories. */
 int df_package_digest(const char *directory, char ret[DF_PACKAGE_H1],
                       struct df_err *err) DF_MUST_CHECK;
+
+/* Syncs each file: who then renames the directory publishes what is on the disk. */
+int df_package_sync(const char *directory, struct df_err *err) DF_MUST_CHECK;
 
 /* The same from the record <directory>.h1, which holds the checksum and a digest of the files' names,
  * sizes, inodes and times of change: a package of hundreds of megabytes costs a few lstat(2). Without
