@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -114,34 +113,6 @@ static void a_step_that_was_never_stopped_ends_without_a_cause(void **state)
     df_stop_free(NULL);
 }
 
-/* ---- orphans ---- */
-
-static void whatever_is_left_behind_is_ended(void **state)
-{
-    (void)state;
-    int hold[2];
-    assert_int_equal(pipe(hold), 0);
-    assert_int_equal(df_orphans_adopt(NULL), 0);
-    pid_t child = fork();
-    if (child == 0) { /* a daemon below a daemon, both deaf */
-        (void)signal(SIGTERM, SIG_IGN);
-        (void)setsid();
-        if (fork() == 0) {
-            (void)setsid();
-            for (;;)
-                (void)pause();
-        }
-        _exit(0);
-    }
-    close(hold[1]); /* the daemon has the only write end: its end is the pipe's */
-    (void)df_orphans_end();
-    char c;
-    assert_int_equal(read(hold[0], &c, 1), 0);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-    assert_int_equal(errno, ECHILD);
-    close(hold[0]);
-}
-
 /* ---- commands ---- */
 
 struct place {
@@ -199,30 +170,6 @@ static int teardown(void **state)
     int failed = df_fs_remove_tree(p->dir, NULL);
     free(p);
     return failed;
-}
-
-/* Each starts the next one and waits, the last one says that it is there. They are programs of their
- * own, because a fork of a fork of a fork shares more and more memory. */
-static void a_long_chain_of_processes_is_ended_at_once(void **state)
-{
-    const struct place *p = *state;
-    static const char script[] = "#!/bin/sh\n"
-                                 "if [ $1 = 0 ]; then echo; else \"$0\" $(($1 - 1)) & fi\n"
-                                 "exec sleep 1000\n";
-    assert_int_equal(df_fs_write(p->program, script, strlen(script), 0755, NULL), 0);
-    int out[2];
-    char c;
-    assert_int_equal(pipe(out), 0);
-    assert_int_equal(df_orphans_adopt(NULL), 0);
-    if (fork() == 0) {
-        (void)dup2(out[1], STDOUT_FILENO);
-        (void)execl(p->program, p->program, "1200", NULL);
-        _exit(1);
-    }
-    close(out[1]);
-    assert_int_equal(read(out[0], &c, 1), 1);
-    assert_true(df_orphans_end());
-    close(out[0]);
 }
 
 static struct df_command_end run(const struct place *p, const char *script,
@@ -699,8 +646,6 @@ int main(void)
         cmocka_unit_test(the_first_cause_counts),
         cmocka_unit_test(only_a_signal_stops_the_next_step_as_well),
         cmocka_unit_test(a_step_that_was_never_stopped_ends_without_a_cause),
-        cmocka_unit_test(whatever_is_left_behind_is_ended),
-        T(a_long_chain_of_processes_is_ended_at_once),
         T(text_of_both_descriptors_arrives_in_order),
         T(events_aside_do_not_show_in_the_text),
         T(events_on_stdout_are_shown_as_text),
