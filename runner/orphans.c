@@ -75,7 +75,7 @@ static int by_pid(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Without memory it has some of them: the next pass has the others. */
+/* Without memory it has some of them, and the next pass tries again. */
 static void list_processes(struct processes *p)
 {
     DIR *proc = opendir("/proc");

@@ -16,14 +16,14 @@
 int df_package_digest(const char *directory, char ret[DF_PACKAGE_H1],
                       struct df_err *err) DF_MUST_CHECK;
 
-/* Syncs each file: who then renames the directory publishes what is on the disk. */
-int df_package_sync(const char *directory, struct df_err *err) DF_MUST_CHECK;
-
 /* The same from the record <directory>.h1, which holds the checksum and a digest of the files' names,
  * sizes, inodes and times of change: a package of hundreds of megabytes costs a few lstat(2). Without
  * a record, or if the package was changed after it, computes and records it; a record that cannot be
  * written costs the next caller the same. */
 int df_package_recall(const char *directory, char ret[DF_PACKAGE_H1],
                       struct df_err *err) DF_MUST_CHECK;
+
+/* Syncs each file: who then renames the directory publishes what is on the disk. */
+int df_package_sync(const char *directory, struct df_err *err) DF_MUST_CHECK;
 
 #endif
