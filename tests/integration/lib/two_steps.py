@@ -77,7 +77,7 @@ class TwoSteps(Steps):
         more = {"keepsPodFor": {"taskAction": "hello-1-apply"}} if uid == "plan" else {}
         return super().document(uid, uid=uid, stepToken="step", **more, **self.changes)
 
-    def run(self, prefix=()):
+    def run(self, prefix=(), env=None):
         """Runs both; returns what the runner itself said."""
         token, handoff = self.home.directory / "token", self.home.directory / "handoff.json"
         token.write_text("claim")
@@ -87,7 +87,7 @@ class TwoSteps(Steps):
             handoff.write_text(json.dumps({"server": server.url, "uid": "plan", "tokenFile": str(token),
                                            "terminationLog": str(self.home.directory / "termination-log")}))
             ended = self.home.run(*prefix, *AS_IN_A_POD, dayfly.RUNNER, "step", "--handoff-file", handoff,
-                                  "--work-dir", self.directory)
+                                  "--work-dir", self.directory, env=env)
         assert ended.returncode == 0 and self.results["plan"]["reason"] == "Planned", f"{self.results}\n{ended.stderr}"
         assert self.meddled.returncode == 0, self.meddled.stderr
         return ended.stderr
