@@ -45,7 +45,7 @@ struct df_context {
     int64_t deadline_ms;            /* of df_mono_ms(): the step's time limit */
     bool destroys;                  /* the action plans a destroy */
     bool has_plugins;   /* plan, apply: the module has providers that are not built in */
-    bool is_kept;       /* apply: source and providers are those of its plan in this pod */
+    bool is_kept;       /* apply: source and providers of its plan are in this pod */
     bool is_coloured;   /* the tool colours its text */
     bool is_init_quiet; /* the text of `init` is shown only if it failed */
     /* Owned. */

@@ -13,6 +13,7 @@
 #include "runner/tofu/packages.h"
 
 #define MODULES ".terraform/modules"
+#define PROVIDERS ".terraform/providers"
 
 static const struct df_archive_limits modules_limits = {(int64_t)DF_LIMIT_MODULES,
                                                         DF_LIMIT_MODULES_ENTRIES};
@@ -71,7 +72,7 @@ static int keep_backend(const struct df_context *c, int *ret_fd, struct df_err *
  * backend that `output` reads after it. */
 int df_inited_keep(struct df_context *c, struct df_inited *ret, struct df_err *err)
 {
-    DF_FREE char *providers = df_strf("%s/.terraform/providers", c->source.module_dir);
+    DF_FREE char *providers = df_fs_join(c->source.module_dir, PROVIDERS);
     DF_FREE char *modules = df_fs_join(c->source.module_dir, MODULES);
     if (!providers || !modules)
         return df_fail_oom(err);
@@ -120,18 +121,28 @@ static int restore_backend(const struct df_context *c, int bundle, struct df_err
                : df_backend_noted_check(c->doc, c->source.module_dir, err);
 }
 
-/* Those that the plan in this pod installed are there; the tool itself compares them with the lock
- * file whenever it starts. */
-static int find_packages(const struct df_context *c, const char *data, int *ret, struct df_err *err)
+/* Where the providers that the plan installed in this pod wait for their apply. The caller frees;
+ * NULL: no memory. */
+static char *installed_providers(const struct df_context *c)
 {
-    DF_FREE char *providers = df_fs_join(data, "providers");
-    if (!providers)
+    return df_fs_join(c->dirs->secret, "providers");
+}
+
+void df_inited_keep_providers(const struct df_context *c)
+{
+    DF_FREE char *from = df_fs_join(c->source.module_dir, PROVIDERS);
+    DF_FREE char *to = installed_providers(c);
+    if (from && to)
+        (void)rename(from, to);
+}
+
+static int link_packages(const struct df_context *c, int *ret, struct df_err *err)
+{
+    DF_FREE char *installed = installed_providers(c);
+    if (!installed)
         return df_fail_oom(err);
-    if (c->is_kept && df_fs_exists(providers)) {
-        *ret = 1;
-        return 0;
-    }
-    return df_packages_link(c->source.module_dir, df_json_at(c->doc, "providers"), ret, err);
+    return df_packages_link(c->source.module_dir, installed, df_json_at(c->doc, "providers"), ret,
+                            err);
 }
 
 static int restore_all(const struct df_context *c, const cJSON *header, int bundle,
@@ -147,7 +158,7 @@ static int restore_all(const struct df_context *c, const cJSON *header, int bund
         (has_part(header, "backend") && restore_backend(c, bundle, err) < 0))
         return -1;
     *ret_packages = 0;
-    return has_part(header, "lock") ? find_packages(c, data, ret_packages, err) : 0;
+    return has_part(header, "lock") ? link_packages(c, ret_packages, err) : 0;
 }
 
 /* Whatever is half restored would be in the way of `init`. */
@@ -170,10 +181,6 @@ int df_inited_restore(struct df_context *c, const cJSON *header, int fd, struct 
     if (restore_all(c, header, fd, &packages, &why) < 0)
         return init_again(c, why.message, err);
     c->has_plugins = packages > 0;
-    if (c->is_kept) {
-        (void)df_output_note(c->output, "dayfly: no init: the plan was made in this pod");
-        return 0;
-    }
     (void)df_output_note(c->output,
                          "dayfly: no init: what the plan's made is here (%d provider%s verified)",
                          packages, packages == 1 ? "" : "s");

@@ -26,6 +26,10 @@ void df_inited_free(struct df_inited *i);
  * fetched again. */
 int df_inited_keep(struct df_context *c, struct df_inited *ret, struct df_err *err) DF_MUST_CHECK;
 
+/* In the pod of the plan: moves the providers that it installed out of the source, to where
+ * df_inited_restore() looks for them. Those that cannot be moved are installed again. */
+void df_inited_keep_providers(const struct df_context *c);
+
 /* Does without `init` or runs it, and sets has_plugins: header and fd are the bundle's; the lock file is in place. */
 int df_inited_restore(struct df_context *c, const cJSON *header, int fd,
                       struct df_err *err) DF_MUST_CHECK;

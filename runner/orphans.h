@@ -12,8 +12,8 @@
 /* From now on orphans of this process's descendants become its children. */
 int df_orphans_adopt(struct df_err *err) DF_MUST_CHECK;
 
-/* Kills (SIGKILL) and reaps every child, and then their orphans, until there is none. False:
- * it gave up after a few seconds. At the end of a step the engine deals with a process that the
+/* Kills (SIGKILL) all descendants, again and again, and reaps them until there is none. False: it
+ * gave up after a few seconds. At the end of a step the engine deals with a process that the
  * kernel cannot end. */
 bool df_orphans_end(void);
 

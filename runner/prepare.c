@@ -9,9 +9,9 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include "common/archive/tree.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "runner/inited.h"
 #include "runner/secrets.h"
 #include "runner/tofu/backend.h"
 #include "runner/tofu/sensitive.h"
@@ -78,9 +78,9 @@ static int link_module(const struct df_context *c, struct df_err *err)
     DF_FREE char *target = df_strf("work/source%s", c->source.module_dir + strlen(c->dirs->source));
     if (!path || !target)
         return df_fail_oom(err);
-    if ((unlink(path) < 0 && errno != ENOENT) || symlink(target, path) < 0)
-        return df_fail_errno(err, errno, "link %s", path);
-    return 0;
+    if (df_fs_remove_tree(path, err) < 0)
+        return -1;
+    return symlink(target, path) < 0 ? df_fail_errno(err, errno, "link %s", path) : 0;
 }
 
 /* The source of the plan in this pod, as it was fetched. Where the module's code changed it, it is
@@ -89,14 +89,14 @@ static int use_kept_source(struct df_context *c, struct df_err *err)
 {
     struct df_err why = {0};
     bool is_same = false;
+    df_inited_keep_providers(c);
     if (df_kept_source_restore(c->dirs->source, &c->source, &c->kept, &is_same, &why) == 0 &&
         is_same)
         return 0;
-    c->is_kept = false;
     (void)df_output_note(c->output, "dayfly: the source is fetched again: %s",
                          *why.message ? why.message : "the plan changed files of it");
     df_source_result_free(&c->source);
-    return df_tree_empty(c->dirs->source, err) < 0 ? -1 : fetch_source(c, err);
+    return df_fs_renew_dir(c->dirs->source, err) < 0 ? -1 : fetch_source(c, err);
 }
 
 /* The pod of a plan may stay for the apply. */
@@ -225,7 +225,7 @@ static int remove_data(const struct df_context *c, struct df_err *err)
     DF_FREE char *data = df_fs_join(c->source.module_dir, ".terraform");
     if (!data)
         return df_fail_oom(err);
-    return c->is_kept ? 0 : df_fs_remove_tree(data, err);
+    return df_fs_remove_tree(data, err);
 }
 
 int df_prepare_workspace(struct df_context *c, struct df_err *err)

@@ -368,6 +368,11 @@ int df_fs_remove_tree(const char *path, struct df_err *err)
     return remove_at(&r, AT_FDCWD, path, 0);
 }
 
+int df_fs_renew_dir(const char *path, struct df_err *err)
+{
+    return df_fs_remove_tree(path, err) < 0 ? -1 : df_fs_mkdirs(path, 0700, err);
+}
+
 char *df_fs_join(const char *dir, const char *name)
 {
     bool slash = df_ends_with(dir, "/");

@@ -68,6 +68,10 @@ int df_fs_mkdirs(const char *path, mode_t mode, struct df_err *err) DF_MUST_CHEC
  * that their owner may not write (module caches) are made writable first. */
 int df_fs_remove_tree(const char *path, struct df_err *err) DF_MUST_CHECK;
 
+/* Replaces whatever is at path (a link, a fifo, a tree) by an empty directory (0700); its parents are
+ * created. */
+int df_fs_renew_dir(const char *path, struct df_err *err) DF_MUST_CHECK;
+
 /* a/b; the caller frees; NULL on no memory. */
 char *df_fs_join(const char *dir, const char *name);
 

@@ -432,7 +432,7 @@ int df_blob_chunked_open(struct df_objects *objects, const char *directory, stru
     b->tmp = df_fs_join(directory, "tmp");
     if (!b->tmp)
         return df_fail_oom(err);
-    if (df_fs_remove_tree(b->tmp, err) < 0 || df_fs_mkdirs(b->tmp, 0700, err) < 0)
+    if (df_fs_renew_dir(b->tmp, err) < 0)
         return df_err_wrap(err, "temporary directory of blobs");
     *ret = DF_TAKE(b);
     return 0;

@@ -15,6 +15,7 @@
 #include "common/base/limits.h"
 #include "runner/report/frame.h"
 #include "runner/report/spool.h"
+#include "runner/report/unsent.h"
 
 enum { POST_TIMEOUT_MS = 60000, PROBE_MS = 5000 };
 
@@ -37,8 +38,7 @@ struct df_sender {
     pthread_cond_t work;  /* something to send, or closing */
     pthread_cond_t moved; /* acknowledged, refused or over */
     /* Under the lock. */
-    cJSON *progress; /* not sent yet; or NULL */
-    bool hurries;    /* the progress */
+    struct df_unsent progress; /* not sent yet */
     bool draining;
 
     pthread_t thread;
@@ -109,7 +109,7 @@ void df_sender_free(struct df_sender *s)
     if (s->over_fd >= 0)
         (void)close(s->over_fd);
     df_link_free(s->link);
-    cJSON_Delete(s->progress);
+    df_unsent_free(&s->progress);
     (void)pthread_cond_destroy(&s->moved);
     (void)pthread_cond_destroy(&s->work);
     (void)pthread_mutex_destroy(&s->lock);
@@ -158,32 +158,10 @@ int df_sender_append(struct df_sender *s, enum df_stream stream, const char *byt
     return 0;
 }
 
-/* Joins arrays and replaces other members. */
-static int merge_progress(cJSON *into, const cJSON *later)
-{
-    for (const cJSON *m = later->child; m; m = m->next) {
-        cJSON *old = cJSON_GetObjectItemCaseSensitive(into, m->string);
-        if (!cJSON_IsArray(m) || !cJSON_IsArray(old)) {
-            if (df_json_set(into, m->string, cJSON_Duplicate(m, true), NULL) < 0)
-                return -1;
-            continue;
-        }
-        for (const cJSON *item = m->child; item; item = item->next) {
-            if (df_json_append(old, cJSON_Duplicate(item, true), NULL) < 0)
-                return -1;
-        }
-    }
-    return 0;
-}
-
 void df_sender_progress(struct df_sender *s, const cJSON *body, bool hurries)
 {
     (void)pthread_mutex_lock(&s->lock);
-    s->hurries |= hurries;
-    if (!s->progress)
-        s->progress = cJSON_CreateObject();
-    if (s->progress)
-        (void)merge_progress(s->progress, body);
+    df_unsent_add(&s->progress, body, hurries);
     (void)pthread_cond_signal(&s->work);
     (void)pthread_mutex_unlock(&s->lock);
 }
@@ -288,51 +266,50 @@ static enum outcome post_frame(struct df_sender *s, struct stream *st)
     return apply_answer(s, st, next, offset);
 }
 
-static void put_back(struct df_sender *s, cJSON *unsent)
-{
-    (void)pthread_mutex_lock(&s->lock);
-    if (s->progress && merge_progress(unsent, s->progress) == 0) {
-        cJSON_Delete(s->progress);
-        s->progress = NULL;
-    }
-    if (s->progress)
-        cJSON_Delete(unsent);
-    else
-        s->progress = unsent;
-    (void)pthread_mutex_unlock(&s->lock);
-}
-
-/* Under the lock. When the pending progress is due; never while draining, because the result
- * repeats it. */
+/* Under the lock. Never while draining, because the result repeats it. */
 static int64_t progress_at_ms(const struct df_sender *s)
 {
-    if (!s->progress || s->draining)
-        return INT64_MAX;
-    return s->last_progress_ms +
-           (s->hurries ? DF_SENDER_PROGRESS_GAP_MS : DF_SENDER_PROGRESS_LAZY_MS);
+    return s->draining ? INT64_MAX : df_unsent_due_ms(&s->progress, s->last_progress_ms);
+}
+
+/* Empty: none is due. */
+static struct df_unsent take_progress(struct df_sender *s, int64_t now_ms)
+{
+    struct df_unsent due = {0};
+    (void)pthread_mutex_lock(&s->lock);
+    if (now_ms >= progress_at_ms(s)) {
+        due = s->progress;
+        s->progress = (struct df_unsent){0};
+    }
+    (void)pthread_mutex_unlock(&s->lock);
+    return due;
+}
+
+static void put_back(struct df_sender *s, struct df_unsent *failed)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    df_unsent_put_back(&s->progress, failed);
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 static enum outcome post_progress(struct df_sender *s)
 {
     int64_t now_ms = df_mono_ms();
-    (void)pthread_mutex_lock(&s->lock);
-    cJSON *body = now_ms >= progress_at_ms(s) ? DF_TAKE(s->progress) : NULL;
-    s->hurries &= !body;
-    (void)pthread_mutex_unlock(&s->lock);
-    if (!body)
+    struct df_unsent due = take_progress(s, now_ms);
+    if (!due.body)
         return NOTHING_TO_DO;
     s->last_progress_ms = now_ms;
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    DF_FREE char *text = df_json_print(body);
+    DF_FREE char *text = df_json_print(due.body);
     struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
     req.body = text;
     req.body_len = text ? strlen(text) : 0;
     if (!text || send_request(s, req, "/progress", &answer) < 0 ||
         df_link_is_passing(0, &answer, NULL)) {
-        put_back(s, body);
+        put_back(s, &due);
         return FAILED;
     }
-    cJSON_Delete(body);
+    df_unsent_free(&due);
     if (answer.status == 410)
         df_sender_set_over(s);
     return DONE;
@@ -434,7 +411,7 @@ int df_sender_start(struct df_sender *s, struct df_link *link, struct df_err *er
     s->link = link;
     s->gap_ms = DF_SENDER_GAP_MS;
     s->last_post_ms = df_mono_ms() - s->gap_ms;
-    s->last_progress_ms = df_mono_ms() - DF_SENDER_PROGRESS_GAP_MS;
+    s->last_progress_ms = df_mono_ms() - DF_PROGRESS_GAP_MS;
     /* Signals are for the main thread. */
     sigset_t all, before;
     (void)sigfillset(&all);

@@ -4,7 +4,7 @@
  * Two spools feed it. The first bytes after a pause are posted at once; while a stream flows, posts
  * are DF_SENDER_GAP_MS apart, or DF_SENDER_GAP_FACTOR times what the last one took, but not more than
  * DF_SENDER_GAP_MAX_MS; they carry up to DF_LIMIT_STREAM_FRAME bytes. Progress is posted at most
- * every DF_SENDER_PROGRESS_GAP_MS, and not after df_sender_drain(). The sender needs
+ * every DF_PROGRESS_GAP_MS, and not after df_sender_drain(). The sender needs
  * memory for one frame. If there is nothing to send, it asks for the end of the log every few
  * seconds, so that a step that prints nothing notices a cancel.
  * Thread rule: append to one stream from one thread; everything else from the owner's thread.
@@ -20,11 +20,6 @@ enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS, DF_STREAMS };
 #define DF_SENDER_GAP_MS 15
 #define DF_SENDER_GAP_FACTOR 10
 #define DF_SENDER_GAP_MAX_MS 100
-/* Progress comes in bursts; each post is a durable write of the spawner, and the result
- * repeats it. */
-#define DF_SENDER_PROGRESS_GAP_MS 100
-/* The same for progress that does not change the step's phase: what does may follow. */
-#define DF_SENDER_PROGRESS_LAZY_MS 500
 
 struct df_sender; /* opaque */
 

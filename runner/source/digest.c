@@ -3,7 +3,7 @@
  * df_tree_walk(), "<kind> <size> <path>\0" and its content. kind is d (directory, size 0), f
  * (file), x (file that its owner may execute) or l (symbolic link, whose content is its target).
  * Owners, times and other permission bits do not count: they differ from machine to machine. `.git`
- * and `.terraform` are left out.
+ * and `.terraform` are left out, unless all is asked for.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -82,20 +82,35 @@ static int add_entry(struct df_sha256_ctx *c, const struct df_tree_entry *e, str
     }
 }
 
-static enum df_tree_visit digest_visitor(void *arg, const struct df_tree_entry *e,
-                                         struct df_err *err)
+static enum df_tree_visit visit_all(void *arg, const struct df_tree_entry *e, struct df_err *err)
 {
-    if (df_streq(e->name, ".git") || df_streq(e->name, ".terraform"))
-        return DF_TREE_SKIP;
     return add_entry(arg, e, err) < 0 ? DF_TREE_FAIL : DF_TREE_GO_ON;
 }
 
-int df_tree_digest(const char *directory, char ret[65], struct df_err *err)
+static enum df_tree_visit visit_source(void *arg, const struct df_tree_entry *e, struct df_err *err)
+{
+    if (df_streq(e->name, ".git") || df_streq(e->name, ".terraform"))
+        return DF_TREE_SKIP;
+    return visit_all(arg, e, err);
+}
+
+static int digest_tree(const char *directory, df_tree_visitor visit, char ret[65],
+                       struct df_err *err)
 {
     static const char version[] = "dayfly-tree-1\n";
     DF_CLEANUP(cleanup_sha256) struct df_sha256_ctx *c = NULL;
     if (df_sha256_new(&c, err) < 0 || df_sha256_update(c, version, strlen(version), err) < 0 ||
-        df_tree_walk(directory, digest_visitor, c, err) < 0)
+        df_tree_walk(directory, visit, c, err) < 0)
         return -1;
     return df_sha256_final_hex(c, ret, err);
+}
+
+int df_tree_digest(const char *directory, char ret[65], struct df_err *err)
+{
+    return digest_tree(directory, visit_source, ret, err);
+}
+
+int df_tree_digest_all(const char *directory, char ret[65], struct df_err *err)
+{
+    return digest_tree(directory, visit_all, ret, err);
 }

@@ -14,16 +14,8 @@ void df_kept_source_free(struct df_kept_source *k)
 
 /* ---- note ---- */
 
-/* `.git` and `.terraform` do not count for the digest. */
-static bool is_left_out(const struct df_tree_entry *e)
-{
-    return df_streq(e->name, ".git") || df_streq(e->name, ".terraform");
-}
-
 static enum df_tree_visit note_visitor(void *arg, const struct df_tree_entry *e, struct df_err *err)
 {
-    if (is_left_out(e))
-        return DF_TREE_SKIP;
     (void)df_strs_add(arg, e->path);
     return df_strs_check(arg, err) < 0 ? DF_TREE_FAIL : DF_TREE_GO_ON;
 }
@@ -41,7 +33,8 @@ int df_kept_source_note(const char *checkout, const struct df_source_result *sou
                         struct df_kept_source *ret, struct df_err *err)
 {
     struct df_kept_source k = {0};
-    if (df_tree_walk(checkout, note_visitor, &k.paths, err) < 0) {
+    if (df_tree_walk(checkout, note_visitor, &k.paths, err) < 0 ||
+        df_tree_digest_all(checkout, k.digest, err) < 0) {
         df_kept_source_free(&k);
         return -1;
     }
@@ -54,7 +47,6 @@ int df_kept_source_note(const char *checkout, const struct df_source_result *sou
 
 struct restoring {
     const char *checkout;
-    const char *data, *providers; /* of the module, relative to the checkout */
     const struct df_strs *paths;
     size_t at;
 };
@@ -79,10 +71,7 @@ static enum df_tree_visit restore_visitor(void *arg, const struct df_tree_entry 
                                           struct df_err *err)
 {
     struct restoring *r = arg;
-    bool is_directory = S_ISDIR(e->st->st_mode);
-    if (df_streq(e->path, ".git") || (is_directory && df_streq(e->path, r->providers)))
-        return DF_TREE_SKIP;
-    if (is_next(r, e) || (is_directory && df_streq(e->path, r->data)))
+    if (is_next(r, e))
         return DF_TREE_GO_ON;
     return remove_entry(r, e, err) < 0 ? DF_TREE_FAIL : DF_TREE_SKIP;
 }
@@ -100,16 +89,10 @@ int df_kept_source_restore(const char *checkout, const struct df_source_result *
                            const struct df_kept_source *k, bool *ret_same, struct df_err *err)
 {
     char digest[65];
-    const char *module = source->module_dir + strlen(checkout);
-    DF_FREE char *data = df_strf("%s%s.terraform", *module ? module + 1 : "", *module ? "/" : "");
-    DF_FREE char *providers = data ? df_fs_join(data, "providers") : NULL;
-    if (!providers)
-        return df_fail_oom(err);
-    struct restoring r = {
-        .checkout = checkout, .data = data, .providers = providers, .paths = &k->paths};
+    struct restoring r = {.checkout = checkout, .paths = &k->paths};
     if (restore_lock(source, k, err) < 0 || df_tree_walk(checkout, restore_visitor, &r, err) < 0 ||
-        df_tree_digest(checkout, digest, err) < 0)
+        df_tree_digest_all(checkout, digest, err) < 0)
         return -1;
-    *ret_same = df_streq(digest, source->tree_digest);
+    *ret_same = df_streq(digest, k->digest);
     return 0;
 }

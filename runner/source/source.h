@@ -44,8 +44,10 @@ struct df_source_request {
 int df_source_fetch(const struct df_source_request *q, struct df_source_result *ret,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* SHA-256 over the sorted tree: paths, kinds, contents (digest.c). */
+/* SHA-256 over the sorted tree: paths, kinds, contents (digest.c), without `.git` and `.terraform`. */
 int df_tree_digest(const char *directory, char ret[65], struct df_err *err) DF_MUST_CHECK;
+/* The same over all of it. */
+int df_tree_digest_all(const char *directory, char ret[65], struct df_err *err) DF_MUST_CHECK;
 
 /* To ask for a user name or password git starts this very program, with this variable set to the
  * file that has the answer. A program that calls df_source_fetch() therefore begins its main() with

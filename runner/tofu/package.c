@@ -77,23 +77,46 @@ static int list(const char *directory, struct listing *l, struct df_err *err)
     return 0;
 }
 
+static int open_file(const char *directory, const char *name, int *ret, struct df_err *err)
+{
+    DF_FREE char *path = df_fs_join(directory, name);
+    if (!path)
+        return df_fail_oom(err);
+    *ret = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
+    return *ret < 0 ? df_fail_errno(err, errno, "open %s", path) : 0;
+}
+
+static int sync_file(const char *directory, const char *name, struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    if (open_file(directory, name, &fd, err) < 0)
+        return -1;
+    /* EROFS, EINVAL: a file system that has nothing to sync. */
+    return fdatasync(fd) < 0 && errno != EROFS && errno != EINVAL
+               ? df_fail_errno(err, errno, "sync %s/%s", directory, name)
+               : 0;
+}
+
+int df_package_sync(const char *directory, struct df_err *err)
+{
+    DF_CLEANUP(listing_free) struct listing l = {0};
+    if (list(directory, &l, err) < 0)
+        return -1;
+    for (size_t i = 0; i < l.len; i++)
+        if (sync_file(directory, l.files[i].path, err) < 0)
+            return -1;
+    return 0;
+}
+
 /* ---- the checksum ---- */
 
 static int digest_file(const char *directory, const char *name, struct df_sha256_ctx *whole,
                        struct df_err *err)
 {
     char hex[DF_SHA256_HEX];
-    DF_FREE char *path = df_fs_join(directory, name);
-    if (!path)
-        return df_fail_oom(err);
-    DF_CLOSE int fd = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC);
-    if (fd < 0)
-        return df_fail_errno(err, errno, "open %s", path);
-    if (df_sha256_file_hex(fd, hex, NULL, err) < 0)
+    DF_CLOSE int fd = -1;
+    if (open_file(directory, name, &fd, err) < 0 || df_sha256_file_hex(fd, hex, NULL, err) < 0)
         return -1;
-    /* EROFS, EINVAL: a file system that has nothing to sync. */
-    if (fdatasync(fd) < 0 && errno != EROFS && errno != EINVAL)
-        return df_fail_errno(err, errno, "sync %s", path);
     DF_FREE char *line = df_strf("%s  %s\n", hex, name);
     return line ? df_sha256_update(whole, line, strlen(line), err) : df_fail_oom(err);
 }

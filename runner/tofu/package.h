@@ -12,8 +12,7 @@
 
 #define DF_PACKAGE_H1 48 /* "h1:", 44 characters and the NUL */
 
-/* Computes it, and syncs each file: who then renames the directory has published what is on the
- * disk. Class USER for anything but files and directories. */
+/* Computes it. Class USER for anything but files and directories. */
 int df_package_digest(const char *directory, char ret[DF_PACKAGE_H1],
                       struct df_err *err) DF_MUST_CHECK;
 
@@ -23,5 +22,8 @@ int df_package_digest(const char *directory, char ret[DF_PACKAGE_H1],
  * written costs the next caller the same. */
 int df_package_recall(const char *directory, char ret[DF_PACKAGE_H1],
                       struct df_err *err) DF_MUST_CHECK;
+
+/* Syncs each file: who then renames the directory publishes what is on the disk. */
+int df_package_sync(const char *directory, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -41,31 +41,32 @@ static int check_package(const char *package, const struct df_locked_provider *p
                          "%s has the digest %s, which the lock file does not name", package, h1);
 }
 
-static int link_locked(const char *module_dir, const cJSON *providers,
+static int link_locked(const char *module_dir, const char *installed, const cJSON *providers,
                        const struct df_locked_provider *p, struct df_err *err)
 {
-    static const char *const places[] = {"pluginCacheDirectory", "filesystemMirror"};
+    const char *const places[] = {installed, df_json_str(providers, "pluginCacheDirectory"),
+                                  df_json_str(providers, "filesystemMirror")};
     DF_FREE char *package = df_strf("%s/%s/" DF_PLATFORM, p->source, p->version);
     DF_FREE char *target = NULL;
     if (!package)
         return df_fail_oom(err);
     for (size_t i = 0; !target && i < DF_ARRAY_SIZE(places); i++)
-        target = find_in(df_json_str(providers, places[i]), package);
+        target = find_in(places[i], package);
     if (!target)
         return df_fail(err, DF_ERR_NOT_FOUND, "%s %s is not in a cache or mirror here", p->source,
                        p->version);
     return check_package(target, p, err) < 0 ? -1 : link_package(module_dir, package, target, err);
 }
 
-int df_packages_link(const char *module_dir, const cJSON *providers, int *ret_count,
-                     struct df_err *err)
+int df_packages_link(const char *module_dir, const char *installed, const cJSON *providers,
+                     int *ret_count, struct df_err *err)
 {
     DF_LOCKED struct df_lockfile locked = {0};
     *ret_count = 0;
     if (df_lockfile_read(module_dir, &locked, err) < 0)
         return -1;
     for (size_t i = 0; i < locked.len; i++, ++*ret_count)
-        if (link_locked(module_dir, providers, &locked.providers[i], err) < 0)
+        if (link_locked(module_dir, installed, providers, &locked.providers[i], err) < 0)
             return -1;
     return 0;
 }

@@ -209,8 +209,9 @@ static int publish_package(const struct publishing *p, const char *staged, const
     char h1[DF_PACKAGE_H1];
     if (!parent)
         return df_fail_oom(err);
-    if (df_package_digest(staged, h1, err) < 0 || lock_cache(p->stage->cache, &lock, err) < 0 ||
-        df_fs_mkdirs(parent, 0755, err) < 0 || put_package(staged, h1, package, err) < 0)
+    if (df_package_digest(staged, h1, err) < 0 || df_package_sync(staged, err) < 0 ||
+        lock_cache(p->stage->cache, &lock, err) < 0 || df_fs_mkdirs(parent, 0755, err) < 0 ||
+        put_package(staged, h1, package, err) < 0)
         return -1;
     return df_fs_sync_dir(parent, err);
 }

@@ -7,7 +7,6 @@
 #include <errno.h>
 #include <sys/stat.h>
 
-#include "common/archive/tree.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
@@ -52,9 +51,10 @@ static int make_empty_dir(const char *work_dir, const char *name, char **ret, st
     DF_FREE char *path = df_fs_join(work_dir, name);
     if (!path)
         return df_fail_oom(err);
-    if (df_fs_remove_tree(path, err) < 0)
+    if (df_fs_renew_dir(path, err) < 0)
         return df_err_wrap(err, "empty %s", path);
-    return make_dir(work_dir, name, ret, err);
+    *ret = DF_TAKE(path);
+    return 0;
 }
 
 int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err)
@@ -79,11 +79,24 @@ int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err)
     return 0;
 }
 
+/* A link on the way would lead the step to where others may write. */
+static int check_way(const char *directory, struct df_err *err)
+{
+    DF_FREE char *real = realpath(directory, NULL);
+    if (!real)
+        return df_fail_errno(err, errno, "%s", directory);
+    return df_streq(real, directory)
+               ? 0
+               : df_fail(err, DF_ERR_CONFLICT, "%s was replaced by %s", directory, real);
+}
+
 int df_dirs_renew(const struct df_dirs *d, struct df_err *err)
 {
-    const char *const emptied[] = {d->fetch, d->secret, d->home, d->temporary};
+    const char *const emptied[] = {d->spool, d->fetch, d->secret, d->home, d->temporary};
+    if (check_way(d->source, err) < 0)
+        return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(emptied); i++)
-        if (df_tree_empty(emptied[i], err) < 0)
+        if (df_fs_renew_dir(emptied[i], err) < 0)
             return df_err_wrap(err, "empty %s", emptied[i]);
     return 0;
 }

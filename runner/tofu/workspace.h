@@ -29,7 +29,8 @@ struct df_dirs {
 };
 /* Creates them below work_dir, which is created, too. Empties all but spool. */
 int df_dirs_make(const char *work_dir, struct df_dirs *ret, struct df_err *err) DF_MUST_CHECK;
-/* For another step with the same source: empties all but source and spool. */
+/* For another step with the same source, after code of the module: all but the source are new and
+ * empty, whatever was put in their place. CONFLICT if a link leads to the source. */
 int df_dirs_renew(const struct df_dirs *d, struct df_err *err) DF_MUST_CHECK;
 void df_dirs_free(struct df_dirs *d);
 

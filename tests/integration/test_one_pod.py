@@ -85,7 +85,7 @@ def test_the_apply_needs_no_second_init(home, namespace, tofu, tmp_path):
             assert world.run(name)["run"]["status"]["reason"] == "Applied"
         once, twice = (home.dayfly("logs", f"{name}-1").stdout for name in ("net", "two"))
         assert once.count("Installing ") == 1 and twice.count("Installing ") == 2, (once, twice)
-        assert "dayfly: no init: the plan was made in this pod" in once
+        assert "dayfly: no init: what the plan's made is here" in once
         assert_same_pod(world, "net-1")
 
 
@@ -107,7 +107,7 @@ def test_a_fetched_module_is_fetched_once(home, namespace, tofu):
         world.executor("net", f'module "m" {{ source = "{server.url}/m.zip" }}\n', placement=ONE_POD)
         assert world.run("net")["run"]["status"]["reason"] == "Applied"
         assert server.count == 1
-        assert "dayfly: no init: the plan was made in this pod" in home.dayfly("logs", "net-1").stdout
+        assert "dayfly: no init: what the plan's made is here" in home.dayfly("logs", "net-1").stdout
 
 
 def test_a_source_that_the_plan_changed_is_fetched_again(home, namespace, tofu):

@@ -266,6 +266,35 @@ static void a_tree_is_removed_without_following_links(void **state)
     assert_false(df_fs_exists(kept));
 }
 
+static void a_directory_is_new_and_empty_whatever_was_in_its_place(void **state)
+{
+    DF_FREE char *path = df_fs_join(*state, "new"), *inside = df_fs_join(path, "f");
+    DF_FREE char *other = df_fs_join(*state, "other"), *kept = df_fs_join(other, "f");
+    struct df_err err = {0};
+    struct stat st;
+    assert_int_equal(mkdir(other, 0700), 0);
+    put(kept, "kept");
+    for (int i = 0; i < 5; i++) {
+        if (i == 1)
+            assert_int_equal(symlink(other, path), 0);
+        else if (i == 2)
+            assert_int_equal(mkfifo(path, 0600), 0);
+        else if (i == 3)
+            put(path, "a file");
+        else if (i == 4) {
+            assert_int_equal(mkdir(path, 0700), 0);
+            put(inside, "old");
+            assert_int_equal(chmod(path, 0), 0);
+        }
+        if (df_fs_renew_dir(path, &err) < 0)
+            fail_msg("%d: %s", i, err.message);
+        assert_int_equal(lstat(path, &st), 0);
+        assert_int_equal(st.st_mode & ~(mode_t)S_ISGID, S_IFDIR | 0700);
+        assert_int_equal(rmdir(path), 0);
+    }
+    assert_content(kept, "kept");
+}
+
 static void directories_that_may_not_be_written_are_removed_as_well(void **state)
 {
     DF_FREE char *tree = df_fs_join(*state, "tree"), *sub = df_fs_join(tree, "sub");
@@ -359,6 +388,7 @@ int main(void)
         scratch_test(readers_see_the_old_content_or_the_new),
         scratch_test(directories_are_made_with_their_parents),
         scratch_test(a_tree_is_removed_without_following_links),
+        scratch_test(a_directory_is_new_and_empty_whatever_was_in_its_place),
         scratch_test(directories_that_may_not_be_written_are_removed_as_well),
         scratch_test(a_tree_of_any_depth_is_removed_with_few_descriptors),
         scratch_test(paths_are_joined_with_one_slash),

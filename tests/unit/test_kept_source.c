@@ -30,6 +30,7 @@ struct checkout {
 static void fetch(struct checkout *c)
 {
     put("checkout/.git/HEAD", "ref");
+    put("checkout/shared/module/.git/config", "[core]");
     put("checkout/net/main.tf", "resource");
     put("checkout/net/.terraform.lock.hcl", "lock");
     put("checkout/shared/a.tf", "a");
@@ -55,7 +56,7 @@ static void drop(struct checkout *c)
     free(c->path);
 }
 
-static void what_the_plan_added_goes_and_its_providers_stay(void **state)
+static void what_the_plan_added_goes(void **state)
 {
     (void)state;
     struct checkout c;
@@ -67,12 +68,13 @@ static void what_the_plan_added_goes_and_its_providers_stay(void **state)
     put("checkout/net/zzzz_dayfly_override.tf.json", "{}");
     put("checkout/net/made/by/the/plan.zip", "zip");
     put("checkout/shared/.terraform/x", "x");
+    put("checkout/.git/hooks/post-checkout", "#!/bin/sh");
     put("checkout/z", "behind all others");
     assert_true(restore(&c));
-    assert_true(df_fs_exists("checkout/net/.terraform/providers/x"));
-    assert_false(df_fs_exists("checkout/net/.terraform/terraform.tfstate"));
-    assert_false(df_fs_exists("checkout/net/.terraform/modules"));
+    assert_false(df_fs_exists("checkout/net/.terraform"));
     assert_true(df_fs_exists("checkout/.git/HEAD"));
+    assert_true(df_fs_exists("checkout/shared/module/.git/config"));
+    assert_false(df_fs_exists("checkout/.git/hooks"));
     assert_false(df_fs_exists("checkout/net/zzzz_dayfly_override.tf.json"));
     assert_false(df_fs_exists("checkout/net/made"));
     assert_false(df_fs_exists("checkout/shared/.terraform"));
@@ -90,10 +92,8 @@ static void a_lock_file_that_was_not_there_goes(void **state)
     assert_int_equal(df_tree_digest(c.path, c.source.tree_digest, NULL), 0);
     assert_int_equal(df_kept_source_note(c.path, &c.source, &c.kept, NULL), 0);
     put("checkout/.terraform.lock.hcl", "lock");
-    put("checkout/.terraform/providers/x", "provider");
     assert_true(restore(&c));
     assert_false(df_fs_exists("checkout/.terraform.lock.hcl"));
-    assert_true(df_fs_exists("checkout/.terraform/providers/x"));
     drop(&c);
 }
 
@@ -124,11 +124,26 @@ static void put_a_file_for_a_directory(void)
     put("checkout/shared", "x");
 }
 
+static void name_a_program_for_git(void)
+{
+    put("checkout/shared/module/.git/config", "[core]\n\tfsmonitor = /tmp/evil");
+}
+
+static void take_git_away(void)
+{
+    assert_int_equal(df_fs_remove_tree("checkout/.git", NULL), 0);
+}
+
 static void a_source_that_was_changed_is_another_one(void **state)
 {
     (void)state;
-    static void (*const changes[])(void) = {append, take_away, make_executable, lead_elsewhere,
-                                            put_a_file_for_a_directory};
+    static void (*const changes[])(void) = {append,
+                                            take_away,
+                                            make_executable,
+                                            lead_elsewhere,
+                                            put_a_file_for_a_directory,
+                                            name_a_program_for_git,
+                                            take_git_away};
     for (size_t i = 0; i < DF_ARRAY_SIZE(changes); i++) {
         struct checkout c;
         fetch(&c);
@@ -155,7 +170,7 @@ static int leave(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_the_plan_added_goes_and_its_providers_stay),
+        TEST(what_the_plan_added_goes),
         TEST(a_lock_file_that_was_not_there_goes),
         TEST(a_source_that_was_changed_is_another_one),
     };

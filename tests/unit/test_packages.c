@@ -45,12 +45,13 @@ static int link_packages(const char *dir, const char *lock, int *ret_count, stru
 {
     DF_FREE char *module = df_fs_join(dir, "module");
     DF_FREE char *data = df_fs_join(module, ".terraform");
+    DF_FREE char *installed = df_fs_join(dir, "installed");
     DF_FREE char *text =
         df_strf("{'pluginCacheDirectory':'%s/cache','filesystemMirror':'%s/mirror'}", dir, dir);
     DF_JSON cJSON *providers = json(text);
     assert_int_equal(df_fs_remove_tree(data, NULL), 0);
     put_file(module, ".terraform.lock.hcl", lock);
-    return df_packages_link(module, providers, ret_count, err);
+    return df_packages_link(module, installed, providers, ret_count, err);
 }
 
 static bool is_linked(const char *dir)
@@ -80,9 +81,9 @@ static void a_fifo_is_not_waited_for(void **state)
     assert_int_equal(err.cls, DF_ERR_USER);
 }
 
-static void packages_of_cache_or_mirror_are_linked(void **state)
+static void packages_that_are_installed_or_in_cache_or_mirror_are_linked(void **state)
 {
-    static const char *const places[] = {"cache", "mirror"};
+    static const char *const places[] = {"installed", "cache", "mirror"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(places); i++) {
         DF_FREE char *dir = df_fs_join(*state, places[i]);
         struct df_err err = {0};
@@ -220,7 +221,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(a_package_has_the_digest_that_the_tools_give_it),
         scratch_test(a_fifo_is_not_waited_for),
-        scratch_test(packages_of_cache_or_mirror_are_linked),
+        scratch_test(packages_that_are_installed_or_in_cache_or_mirror_are_linked),
         scratch_test(a_lock_file_that_does_not_vouch_for_a_package_links_none),
         scratch_test(a_lock_file_beyond_its_cap_is_refused),
         scratch_test(a_package_of_too_many_files_is_refused),

@@ -9,6 +9,8 @@
 #include <cmocka.h>
 
 #include "common/base/clock.h"
+#include "runner/report/unsent.h"
+#include "tests/unit/json_words.h"
 #include "tests/unit/report_world.h"
 
 /* --- claim ----------------------------------------------------------------------------------- */
@@ -278,6 +280,45 @@ static void progress_that_comes_in_a_burst_is_few_posts(void **state)
         progress(f, i == 49 ? "last" : "more", NULL);
     SERVER_WAIT(&f->server, strstr(df_buf_str(&f->server.progress), "last") != NULL);
     assert_in_range(count_lines(df_buf_str(&f->server.progress)), 2, 5);
+}
+
+static void add_mark(struct df_unsent *p, const char *body, bool hurries)
+{
+    DF_JSON cJSON *parsed = json(body);
+    df_unsent_add(p, parsed, hurries);
+}
+
+static void progress_that_could_not_be_sent_is_due_as_soon_as_before(void **state)
+{
+    (void)state;
+    static const struct {
+        bool failed, later;
+        int64_t due_ms;
+    } table[] = {{true, false, 1000 + DF_PROGRESS_GAP_MS},
+                 {false, true, 1000 + DF_PROGRESS_GAP_MS},
+                 {false, false, 1000 + DF_PROGRESS_LAZY_MS}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(table); i++) {
+        struct df_unsent p = {0}, failed = {0};
+        add_mark(&failed, "{'timeline':[1],'tool':'old'}", table[i].failed);
+        add_mark(&p, "{'timeline':[2],'tool':'new'}", table[i].later);
+        df_unsent_put_back(&p, &failed);
+        assert_int_equal(df_unsent_due_ms(&p, 1000), table[i].due_ms);
+        DF_FREE char *text = df_json_print(p.body);
+        assert_string_equal(text, "{\"timeline\":[1,2],\"tool\":\"new\"}");
+        assert_null(failed.body);
+        df_unsent_free(&p);
+        assert_int_equal(df_unsent_due_ms(&p, 1000), INT64_MAX);
+    }
+}
+
+static void progress_that_could_not_be_sent_is_due_though_nothing_came_after_it(void **state)
+{
+    (void)state;
+    struct df_unsent p = {0}, failed = {0};
+    add_mark(&failed, "{'timeline':[1]}", true);
+    df_unsent_put_back(&p, &failed);
+    assert_int_equal(df_unsent_due_ms(&p, 1000), 1000 + DF_PROGRESS_GAP_MS);
+    df_unsent_free(&p);
 }
 
 static void progress_that_is_refused_is_not_repeated(void **state)
@@ -577,6 +618,8 @@ int main(void)
         with_step(progress_that_changes_no_phase_goes_with_what_does),
         with_step(progress_that_comes_in_a_burst_is_few_posts),
         with_step(progress_that_is_refused_is_not_repeated),
+        cmocka_unit_test(progress_that_could_not_be_sent_is_due_as_soon_as_before),
+        cmocka_unit_test(progress_that_could_not_be_sent_is_due_though_nothing_came_after_it),
         with_step(an_artifact_is_stored_whole_through_lost_answers_and_busy_times),
         with_step(an_artifact_that_is_refused_fails_with_the_reason),
         with_step(an_artifact_waits_no_longer_than_told),

@@ -1,4 +1,3 @@
-#include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <setjmp.h>
@@ -112,34 +111,6 @@ static void a_step_that_was_never_stopped_ends_without_a_cause(void **state)
     assert_int_equal(df_stop_cause(s), DF_STOP_NONE);
     df_stop_free(s);
     df_stop_free(NULL);
-}
-
-/* ---- orphans ---- */
-
-static void whatever_is_left_behind_is_ended(void **state)
-{
-    (void)state;
-    int hold[2];
-    assert_int_equal(pipe(hold), 0);
-    assert_int_equal(df_orphans_adopt(NULL), 0);
-    pid_t child = fork();
-    if (child == 0) { /* a daemon below a daemon, both deaf */
-        (void)signal(SIGTERM, SIG_IGN);
-        (void)setsid();
-        if (fork() == 0) {
-            (void)setsid();
-            for (;;)
-                (void)pause();
-        }
-        _exit(0);
-    }
-    close(hold[1]); /* the daemon has the only write end: its end is the pipe's */
-    (void)df_orphans_end();
-    char c;
-    assert_int_equal(read(hold[0], &c, 1), 0);
-    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
-    assert_int_equal(errno, ECHILD);
-    close(hold[0]);
 }
 
 /* ---- commands ---- */
@@ -675,7 +646,6 @@ int main(void)
         cmocka_unit_test(the_first_cause_counts),
         cmocka_unit_test(only_a_signal_stops_the_next_step_as_well),
         cmocka_unit_test(a_step_that_was_never_stopped_ends_without_a_cause),
-        cmocka_unit_test(whatever_is_left_behind_is_ended),
         T(text_of_both_descriptors_arrives_in_order),
         T(events_aside_do_not_show_in_the_text),
         T(events_on_stdout_are_shown_as_text),

@@ -44,6 +44,58 @@ static int teardown(void **state)
     return failed;
 }
 
+/* ---- directories ---- */
+
+static bool is_empty_directory(const char *path)
+{
+    struct stat st;
+    return lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && rmdir(path) == 0 &&
+           mkdir(path, 0700) == 0;
+}
+
+static void put_in(const char *dir, const char *name)
+{
+    DF_FREE char *path = df_fs_join(dir, name);
+    assert_int_equal(df_fs_write(path, "x", 1, 0600, NULL), 0);
+}
+
+/* As code of the plan's module may leave them. */
+static void directories_of_the_next_step_are_new_and_empty(void **state)
+{
+    const struct place *p = *state;
+    const struct df_dirs *d = &p->dirs;
+    const char *const all[] = {d->spool, d->fetch, d->secret, d->home, d->temporary};
+    DF_FREE char *fifo = df_fs_join(d->spool, "log"), *kept = df_fs_join(p->module, "x");
+    struct df_err err = {0};
+    put_in(d->source, "main.tf");
+    put_in(p->module, "x");
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    put_in(d->fetch, "askpass");
+    assert_int_equal(chmod(d->fetch, 0500), 0);
+    assert_int_equal(rmdir(d->secret), 0);
+    assert_int_equal(symlink(p->module, d->secret), 0);
+    assert_int_equal(rmdir(d->home), 0);
+    assert_int_equal(mkfifo(d->home, 0600), 0);
+    assert_int_equal(rmdir(d->temporary), 0);
+    if (df_dirs_renew(d, &err) < 0)
+        fail_msg("%s", err.message);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(all); i++)
+        if (!is_empty_directory(all[i]))
+            fail_msg("%s", all[i]);
+    assert_true(df_fs_exists(kept));
+    assert_false(is_empty_directory(d->source));
+}
+
+static void a_link_to_the_source_is_not_followed_to_the_next_step(void **state)
+{
+    const struct place *p = *state;
+    struct df_err err = {0};
+    assert_int_equal(rmdir(p->dirs.source), 0);
+    assert_int_equal(symlink(p->module, p->dirs.source), 0);
+    assert_int_equal(df_dirs_renew(&p->dirs, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_CONFLICT);
+}
+
 static cJSON *parse(const char *text)
 {
     cJSON *j = NULL;
@@ -330,6 +382,8 @@ int main(void)
 {
 #define T(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
+        T(directories_of_the_next_step_are_new_and_empty),
+        T(a_link_to_the_source_is_not_followed_to_the_next_step),
         T(managed_state_is_an_http_backend_told_by_the_environment),
         T(other_states_become_their_backend_with_its_settings),
         T(settings_are_literal_texts),
