@@ -164,17 +164,25 @@ int df_sealed_file(int fd, bool *ret, struct df_err *err)
     return 0;
 }
 
-int df_open_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int out_fd,
-                 struct df_err *err)
+int64_t df_sealed_size(int64_t n)
+{
+    int64_t full = n / (int64_t)CHUNK, rest = n % (int64_t)CHUNK;
+    int64_t chunks = full + (rest || !full);
+    return (int64_t)HEADER_LEN + n + chunks * (int64_t)DF_GCM_TAG;
+}
+
+int df_open_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int64_t begin,
+                 int out_fd, struct df_err *err)
 {
     unsigned char header[HEADER_LEN];
     size_t n = 0;
-    if (read_at(in_fd, header, HEADER_LEN, 0, &n, err) < 0)
+    if (read_at(in_fd, header, HEADER_LEN, begin, &n, err) < 0)
         return -1;
     if (!is_header(header, n))
         return df_fail(err, DF_ERR_DENIED, "not a sealed file");
     DF_CLEANUP(sealing_end)
-    struct sealing s = {.aad = aad, .in_fd = in_fd, .out_fd = out_fd, .at = (int64_t)HEADER_LEN};
+    struct sealing s = {
+        .aad = aad, .in_fd = in_fd, .out_fd = out_fd, .at = begin + (int64_t)HEADER_LEN};
     if (file_key(key, header + MAGIC_LEN, s.key, err) < 0)
         return -1;
     return each_chunk(&s, open_chunk, err);

@@ -152,47 +152,54 @@ static int expanded_size(int fd, int64_t *ret, struct df_err *err)
 
 /* ---- the seal ------------------------------------------------------------------------------- */
 
-typedef int (*sealing)(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int out_fd,
-                       struct df_err *err);
+struct key {
+    unsigned char bytes[DF_KEY_LEN];
+};
 
-static int with_key(struct df_states *s, sealing what, const struct df_state_key *bound_to,
-                    int in_fd, int out_fd, struct df_err *err)
+static void wipe_key(struct key *k)
 {
-    unsigned char key[DF_KEY_LEN];
-    if (df_vault_key(s->vault, "state", key, err) < 0)
-        return -1;
-    int result = what(key, bound_to->text, in_fd, out_fd, err);
-    explicit_bzero(key, sizeof(key));
-    return result;
+    explicit_bzero(k->bytes, sizeof(k->bytes));
 }
+#define KEY DF_CLEANUP(wipe_key) struct key
 
-/* The file stays the same one: a new one, and the removal of this one, would cost as much as a sync. */
-int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *path,
-                  int64_t *ret_size, struct df_err *err)
+int df_state_pack(struct df_states *s, const char *path, struct df_state_packed *ret,
+                  struct df_err *err)
 {
-    DF_CLOSE int packed = -1, file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    DF_STATE_PACKED p = {open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), -1, 0};
     int64_t size = 0;
-    if (file < 0)
+    if (p.file < 0)
         return df_fail_errno(err, errno, "open %s", path);
-    if (size_of(file, &size, err) < 0 || open_place(s, (uint64_t)size, &packed, err) < 0 ||
-        compress(file, size, packed, err) < 0 ||
-        with_key(s, df_seal_file, key, packed, file, err) < 0)
+    if (size_of(p.file, &size, err) < 0 || open_place(s, (uint64_t)size, &p.packed, err) < 0 ||
+        compress(p.file, size, p.packed, err) < 0 || size_of(p.packed, &size, err) < 0)
         return -1;
-    off_t end = lseek(file, 0, SEEK_CUR);
-    if (end < 0 || ftruncate(file, end) < 0)
-        return df_fail_errno(err, errno, "seal a state");
-    *ret_size = end;
+    *ret = (struct df_state_packed){DF_TAKE_FD(p.file), DF_TAKE_FD(p.packed), df_sealed_size(size)};
     return 0;
 }
 
-static int unseal(struct df_states *s, const struct df_state_key *key, int blob, int *ret_fd,
-                  int64_t *ret_size, struct df_err *err)
+/* The file stays the same one: a new one, and the removal of this one, would cost as much as a sync. */
+int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *line,
+                  const struct df_state_packed *p, struct df_err *err)
 {
+    KEY k;
+    if (df_vault_key(s->vault, "state", k.bytes, err) < 0 ||
+        df_fs_write_all(p->file, line, strlen(line), err) < 0 ||
+        df_seal_file(k.bytes, key->text, p->packed, p->file, err) < 0)
+        return -1;
+    if (ftruncate(p->file, (off_t)strlen(line) + p->sealed_size) < 0)
+        return df_fail_errno(err, errno, "seal a state");
+    return 0;
+}
+
+static int unseal(struct df_states *s, const struct df_state_key *key, int blob, int64_t begin,
+                  int *ret_fd, int64_t *ret_size, struct df_err *err)
+{
+    KEY k;
     DF_CLOSE int packed = -1, document = -1;
     int64_t sealed_size = 0, size = 0;
     if (size_of(blob, &sealed_size, err) < 0 ||
         open_place(s, (uint64_t)sealed_size, &packed, err) < 0 ||
-        with_key(s, df_open_file, key, blob, packed, err) < 0 ||
+        df_vault_key(s->vault, "state", k.bytes, err) < 0 ||
+        df_open_file(k.bytes, key->text, blob, begin, packed, err) < 0 ||
         expanded_size(packed, &size, err) < 0 ||
         open_place(s, (uint64_t)size, &document, err) < 0 || expand(packed, document, err) < 0)
         return -1;
@@ -203,14 +210,14 @@ static int unseal(struct df_states *s, const struct df_state_key *key, int blob,
     return 0;
 }
 
-int df_state_unseal(struct df_states *s, const struct df_state_key *key, int *blob, int *ret_fd,
-                    int64_t *ret_size, struct df_err *err)
+int df_state_unseal(struct df_states *s, const struct df_state_key *key, int *blob, int64_t begin,
+                    int *ret_fd, int64_t *ret_size, struct df_err *err)
 {
     bool sealed = false;
-    if (df_sealed_file(*blob, &sealed, err) < 0)
+    if (!begin && df_sealed_file(*blob, &sealed, err) < 0)
         return -1;
-    if (sealed)
-        return unseal(s, key, *blob, ret_fd, ret_size, err);
+    if (begin || sealed)
+        return unseal(s, key, *blob, begin, ret_fd, ret_size, err);
     if (size_of(*blob, ret_size, err) < 0)
         return -1;
     *ret_fd = DF_TAKE_FD(*blob);
