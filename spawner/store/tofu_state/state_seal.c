@@ -15,20 +15,32 @@
 #include "spawner/store/tofu_state/states.h"
 #include "spawner/store/vault/vault.h"
 
-enum { PIECE = 64 * 1024, LEVEL = 3, FRAME_HEAD = 18 /* the longest of zstd */ };
+enum { PIECE = 256 * 1024, LEVEL = 3, FRAME_HEAD = 18 /* the longest of zstd */ };
 
 /* ---- compression ---------------------------------------------------------------------------- */
 
-/* Two pieces of a document; they are wiped at the end. */
+/* Two pieces of a document. Most documents are one; what was used of them is wiped at the end. */
 struct pieces {
     ssize_t n; /* bytes in in; 0 at the end of the file */
+    size_t used_in, used_out;
     unsigned char in[PIECE], out[PIECE];
 };
 
+/* NULL: no memory. */
+static struct pieces *new_pieces(void)
+{
+    struct pieces *p = malloc(sizeof(*p));
+    if (p)
+        p->used_in = p->used_out = 0;
+    return p;
+}
+
 static void cleanup_pieces(struct pieces **p)
 {
-    if (*p)
-        explicit_bzero(*p, sizeof(**p));
+    if (*p) {
+        explicit_bzero((*p)->in, (*p)->used_in);
+        explicit_bzero((*p)->out, (*p)->used_out);
+    }
     free(*p);
 }
 
@@ -49,8 +61,15 @@ static int read_piece(struct pieces *p, int fd, int64_t *at, struct df_err *err)
     } while (p->n < 0 && errno == EINTR);
     if (p->n < 0)
         return df_fail_errno(err, errno, "read a state");
+    p->used_in = p->used_in > (size_t)p->n ? p->used_in : (size_t)p->n;
     *at += p->n;
     return 0;
+}
+
+static int write_piece(struct pieces *p, size_t n, int fd, struct df_err *err)
+{
+    p->used_out = p->used_out > n ? p->used_out : n;
+    return df_fs_write_all(fd, p->out, n, err);
 }
 
 /* A place for n bytes of a document until its descriptor is closed: in memory, so that a state can
@@ -78,9 +97,10 @@ static int size_of(int fd, int64_t *ret, struct df_err *err)
 /* Compresses the file in_fd of n bytes into out_fd. */
 static int compress(int in_fd, int64_t n, int out_fd, struct df_err *err)
 {
-    DF_CLEANUP(cleanup_pieces) struct pieces *p = calloc(1, sizeof(*p));
+    DF_CLEANUP(cleanup_pieces) struct pieces *p = new_pieces();
     DF_CLEANUP(cleanup_packer) ZSTD_CCtx *c = ZSTD_createCCtx();
     int64_t at = 0;
+    bool last = false;
     if (!p || !c || ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, LEVEL)) ||
         ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(c, (unsigned long long)n)))
         return df_fail_oom(err);
@@ -88,18 +108,19 @@ static int compress(int in_fd, int64_t n, int out_fd, struct df_err *err)
         if (read_piece(p, in_fd, &at, err) < 0)
             return -1;
         ZSTD_inBuffer in = {p->in, (size_t)p->n, 0};
-        ZSTD_EndDirective how = p->n ? ZSTD_e_continue : ZSTD_e_end;
+        last =
+            at >= n || !p->n; /* zstd copies nothing if all comes in one piece that is the last */
         for (bool more = true; more;) {
             ZSTD_outBuffer out = {p->out, PIECE, 0};
-            size_t left = ZSTD_compressStream2(c, &out, &in, how);
+            size_t left = ZSTD_compressStream2(c, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
             if (ZSTD_isError(left))
                 return df_fail(err, DF_ERR_SYSTEM, "a state cannot be compressed: %s",
                                ZSTD_getErrorName(left));
-            if (df_fs_write_all(out_fd, p->out, out.pos, err) < 0)
+            if (write_piece(p, out.pos, out_fd, err) < 0)
                 return -1;
-            more = p->n ? in.pos < in.size : left > 0;
+            more = last ? left > 0 : in.pos < in.size;
         }
-    } while (p->n);
+    } while (!last);
     return 0;
 }
 
@@ -114,7 +135,7 @@ static int expand_piece(ZSTD_DCtx *d, struct pieces *p, int out_fd, size_t *left
         if (ZSTD_isError(*left))
             return df_fail(err, DF_ERR_SYSTEM, "a state does not expand: %s",
                            ZSTD_getErrorName(*left));
-        if (df_fs_write_all(out_fd, p->out, out.pos, err) < 0)
+        if (write_piece(p, out.pos, out_fd, err) < 0)
             return -1;
         more = in.pos < in.size || out.pos == PIECE;
     }
@@ -125,7 +146,7 @@ static int expand_piece(ZSTD_DCtx *d, struct pieces *p, int out_fd, size_t *left
  * expanded_size() says. */
 static int expand(int in_fd, int out_fd, struct df_err *err)
 {
-    DF_CLEANUP(cleanup_pieces) struct pieces *p = calloc(1, sizeof(*p));
+    DF_CLEANUP(cleanup_pieces) struct pieces *p = new_pieces();
     DF_CLEANUP(cleanup_unpacker) ZSTD_DCtx *d = ZSTD_createDCtx();
     int64_t at = 0;
     size_t left = 0;
