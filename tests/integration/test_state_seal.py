@@ -1,8 +1,12 @@
 """States at rest: sealed, bound to their executor and version, and refused when they are not what was stored."""
 
 import json
+import os
+import re
 
 import pytest
+
+from lib.dayfly import Server
 
 MODULE = """
 variable "word" { sensitive = true }
@@ -43,3 +47,22 @@ def test_a_version_in_the_place_of_another_is_refused_and_a_rollback_helps(home,
     home.dayfly("state", "rollback", "net", older["version"])
     assert json.loads(home.dayfly("state", "pull", "net").stdout)["serial"] == newest["serial"] + 1
     assert provision(home, "net", WORD + "-3")["phase"] == "Succeeded"
+
+
+def test_a_version_is_answered_when_its_content_and_then_its_name_are_durable(home):
+    with Server(home) as server:
+        provision(home, home.module("net", MODULE), WORD)
+    calls, file = home.directory / "calls", home.directory / "next.json"
+    server = Server(home, data=server.data)
+    server.start(prefix=("strace", "-D", "-f", "-y", "-s", "64", "-o", calls, "-e", "trace=fsync,rename,sendto,sendmsg,writev"))
+    state = json.loads(home.dayfly("state", "pull", "net").stdout)
+    file.write_text(json.dumps({**state, "serial": state["serial"] + 1}))
+    home.dayfly("state", "push", "net", file, "--replace")
+    server.stop()
+    lines = calls.read_text().splitlines()
+    named = next(i for i, line in enumerate(lines) if "rename(" in line and '.state"' in line)
+    upload, version = re.findall(r'"([^"]+)"', lines[named])
+    assert any(f"<{upload}>" in line and "fsync(" in line for line in lines[:named])
+    directory = next(i for i, line in enumerate(lines) if i > named and "fsync(" in line and f"<{os.path.dirname(version)}>" in line)
+    assert not any("HTTP/1.1 2" in line for line in lines[named:directory])
+    assert any("HTTP/1.1 2" in line for line in lines[directory:])
