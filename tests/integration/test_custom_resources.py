@@ -178,9 +178,10 @@ def test_a_state_in_the_cluster_is_sealed_and_read_back(world):
     heads = {head["metadata"]["annotations"]["dayfly.dev/key"]: head for head in world.namespace.get("secret")
              if "dayfly.dev/key" in head["metadata"].get("annotations", {})}
     newest = max(key for key in heads if key.startswith(f"state/{uid}/") and key.endswith(".state"))
-    packed = b"".join(base64.b64decode(text) for text in heads[newest]["data"].values())
+    packed = base64.b64decode(heads[newest]["data"]["content"])
     room = ctypes.create_string_buffer(1 << 20)
-    meta, document = room.raw[:ctypes.CDLL("libzstd.so.1").ZSTD_decompress(room, len(room), packed, len(packed))].split(b"\n", 1)
+    size = ctypes.CDLL("libzstd.so.1").ZSTD_decompress(room, len(room), packed, len(packed))
+    meta, document = room.raw[:size].split(b"\n", 1)
     assert json.loads(meta)["lineage"] == state["lineage"] and document.startswith(b"DFSEAL1\n")
 
 
