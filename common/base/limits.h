@@ -88,8 +88,9 @@
 #define DF_LIMIT_STATE (512 * DF_MIB)    /* a state that large is pathological but real */
 #define DF_LIMIT_STATE_IN_MEMORY                                                                   \
     (16 * DF_MIB) /* unsealed for one reader; a larger one is in a file meanwhile */
-#define DF_LIMIT_STATE_DEPTH 10000     /* the limit of Go's own reader, and so of tofu */
-#define DF_LIMIT_OUTPUTS (16 * DF_MIB) /* all outputs of a state: they are answered from memory */
+#define DF_LIMIT_STATE_META (8 * DF_KIB) /* what is said of a version: some hundred bytes */
+#define DF_LIMIT_STATE_DEPTH 10000       /* the limit of Go's own reader, and so of tofu */
+#define DF_LIMIT_OUTPUTS (16 * DF_MIB)   /* all outputs of a state: they are answered from memory */
 #define DF_LIMIT_PLAN_READ (256 * DF_MIB)    /* the JSON of a plan that only destroys, in memory */
 #define DF_LIMIT_BUNDLE (1 * DF_GIB)         /* plan file + its JSON + lock file */
 #define DF_LIMIT_BUNDLE_HEADER (64 * DF_KIB) /* a few names and digests: usually 1 KiB */

@@ -40,9 +40,6 @@ struct df_blob_ops {
     int (*each)(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
                 struct df_err *err);
 
-    /* df_blob_put_pair(). NULL: two puts. */
-    int (*put_pair)(struct df_blob *b, const char *key, const char *path, const char *second,
-                    const struct df_blob_content *content, struct df_err *err);
     /* Only for file systems. NULL: every blob is durable. */
     int (*sync)(struct df_blob *b, const char *key, struct df_err *err);
     /* Only for file systems, which have directories. NULL: the blobs are removed one by one. */

@@ -85,17 +85,6 @@ int df_blob_put_file(struct df_blob *b, const char *key, const char *path, struc
     return put(b, key, (struct df_blob_content){.path = path}, DF_BLOB_REPLACE, err);
 }
 
-int df_blob_put_pair(struct df_blob *b, const char *key, const char *path, const char *second,
-                     const void *bytes, size_t n, struct df_err *err)
-{
-    const struct df_blob_content content = {bytes, n, NULL};
-    if (check_key(key, err) < 0 || check_key(second, err) < 0)
-        return -1;
-    if (b->ops->put_pair)
-        return b->ops->put_pair(b, key, path, second, &content, err);
-    return df_blob_put_file(b, key, path, err) < 0 ? -1 : df_blob_put(b, second, bytes, n, err);
-}
-
 int df_blob_sync(struct df_blob *b, const char *key, struct df_err *err)
 {
     if (check_key(key, err) < 0)

@@ -54,11 +54,6 @@ int df_blob_create(struct df_blob *b, const char *key, const void *bytes, size_t
 /* Moves a finished file (on the file system of df_blob_tmp_dir) into place. */
 int df_blob_put_file(struct df_blob *b, const char *key, const char *path,
                      struct df_err *err) DF_MUST_CHECK;
-/* The same, and then df_blob_put() of a second blob, which gives the file its meaning: both keys lie
- * directly in one directory. After a crash there are both, the file alone, or neither. In a directory
- * both are made durable at once, which saves syncs. */
-int df_blob_put_pair(struct df_blob *b, const char *key, const char *path, const char *second,
-                     const void *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;
 /* Makes a blob durable whose call failed at its last sync. In an object store every blob is
  * durable. */
 int df_blob_sync(struct df_blob *b, const char *key, struct df_err *err) DF_MUST_CHECK;

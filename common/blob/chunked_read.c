@@ -3,6 +3,7 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 
 #include "common/base/fs.h"
 #include "common/blob/chunked.h"
@@ -42,26 +43,30 @@ struct fetching {
     struct df_objects *o;
     const struct df_blob_head *h;
     int fd;
+    pthread_mutex_t writing; /* the kernel lets one write to a file at a time: others would spin */
 };
 
 /* The chunks come in any order, each to its place in the file. */
 static int fetch_chunk(void *arg, size_t number, struct df_object_work *work, struct df_err *err)
 {
-    const struct fetching *f = arg;
+    struct fetching *f = arg;
     size_t n = (size_t)f->h->chunk_size;
     const struct df_object_range whole = {f->h->chunks.items[number], 0, n};
     struct df_buf *chunk = &work->plain;
     df_buf_clear(chunk);
     if (f->o->ops->get(f->o, f->h, &whole, work, chunk, err) < 0)
         return -1;
-    return df_fs_write_at(f->fd, (int64_t)(number * n), df_buf_str(chunk), chunk->len, err);
+    (void)pthread_mutex_lock(&f->writing);
+    int result = df_fs_write_at(f->fd, (int64_t)(number * n), df_buf_str(chunk), chunk->len, err);
+    (void)pthread_mutex_unlock(&f->writing);
+    return result;
 }
 
 static int take_to_file(struct df_objects *o, const struct df_blob_head *h, void *arg,
                         struct df_err *err)
 {
     int fd = *(int *)arg;
-    struct fetching f = {o, h, fd};
+    struct fetching f = {o, h, fd, PTHREAD_MUTEX_INITIALIZER};
     size_t begun = 0;
     if (ftruncate(fd, 0) < 0)
         return df_fail_errno(err, errno, "empty a temporary file");

@@ -110,19 +110,12 @@ static int sync_content(int fd, const char *path, struct df_err *err)
     return fsync(fd) < 0 ? df_fail_errno(err, errno, "sync %s", path) : 0;
 }
 
-static int open_finished(const char *path, int *ret_fd, struct df_err *err)
+static int seal_content(const char *path, struct df_err *err)
 {
     DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     if (fd < 0 || fchmod(fd, 0600) < 0)
         return df_fail_errno(err, errno, "sync %s", path);
-    *ret_fd = DF_TAKE_FD(fd);
-    return 0;
-}
-
-static int seal_content(const char *path, struct df_err *err)
-{
-    DF_CLOSE int fd = -1;
-    return open_finished(path, &fd, err) < 0 ? -1 : sync_content(fd, path, err);
+    return sync_content(fd, path, err);
 }
 
 /* Writes the bytes into a temporary file and publishes it at path. */
@@ -161,49 +154,6 @@ static int put(struct df_blob *b, const char *key, const struct df_blob_content 
     if (result == 0)
         result = sync_parent(path, err);
     return result < 0 ? df_err_wrap(err, "store blob %s", key) : 0;
-}
-
-/* Asks the kernel to begin with both, so that the disk, and a file system with a journal, has the second
- * on its way when the first is waited for. */
-static int sync_both(int first, int second, const char *tmp, struct df_err *err)
-{
-    (void)sync_file_range(first, 0, 0, SYNC_FILE_RANGE_WRITE);
-    (void)sync_file_range(second, 0, 0, SYNC_FILE_RANGE_WRITE);
-    return sync_content(first, tmp, err) < 0 ? -1 : sync_content(second, tmp, err);
-}
-
-/* No name appears before the contents of both are durable, and that of the file appears first. One sync
- * of their directory covers both. */
-static int publish_pair(struct df_blob *b, char *to, const char *from, char *second, char *tmp,
-                        const struct df_blob_content *content, struct df_err *err)
-{
-    DF_CLOSE int file = -1, fd = -1;
-    if (open_finished(from, &file, err) < 0)
-        return -1;
-    int result = write_temporary(tmp, content, &fd, err);
-    if (result == 0)
-        result = sync_both(file, fd, tmp, err);
-    if (result == 0)
-        result = publish_file(b, move_over, from, to, err);
-    if (result == 0)
-        result = publish_file(b, move_over, tmp, second, err);
-    if (result < 0)
-        (void)unlink(tmp);
-    return result < 0 ? -1 : sync_parent(second, err);
-}
-
-static int put_pair(struct df_blob *b, const char *key, const char *path, const char *second,
-                    const struct df_blob_content *content, struct df_err *err)
-{
-    DF_FREE char *to = path_of(b, key, err), *then = path_of(b, second, err);
-    DF_FREE char *tmp = df_fs_join(b->tmp, "put-XXXXXX");
-    if (!to || !then)
-        return -1;
-    if (!tmp)
-        return df_fail_oom(err);
-    return publish_pair(b, to, path, then, tmp, content, err) < 0
-               ? df_err_wrap(err, "store blob %s", second)
-               : 0;
 }
 
 static int sync_blob(struct df_blob *b, const char *key, struct df_err *err)
@@ -459,7 +409,6 @@ static void close_directory(struct df_blob *b)
 static const struct df_blob_ops directory_ops = {
     .close = close_directory,
     .put = put,
-    .put_pair = put_pair,
     .append = append,
     .get = get_range,
     .open_read = open_read,

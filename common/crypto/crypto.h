@@ -57,13 +57,15 @@ int df_aead_open_here(const unsigned char key[DF_KEY_LEN], const char *aad, stru
 
 /* The same for files of any size: chunks of 1 MiB, each bound to its number and to whether it is
  * the last, so that cut, moved, repeated or swapped chunks fail. Reads in_fd (a regular file) from
- * its start and writes at out_fd's current offset. What df_open_file() wrote before it failed is
- * genuine but incomplete: discard it. seal.c describes the format. df_sealed_file(): does the file
- * begin as a sealed one does? */
+ * its start, or from where the sealed bytes begin, and writes at out_fd's current offset. What
+ * df_open_file() wrote before it failed is genuine but incomplete: discard it. seal.c describes the
+ * format. df_sealed_file(): does the file begin as a sealed one does? */
 int df_seal_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int out_fd,
                  struct df_err *err) DF_MUST_CHECK;
-int df_open_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int out_fd,
-                 struct df_err *err) DF_MUST_CHECK;
+int df_open_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int64_t begin,
+                 int out_fd, struct df_err *err) DF_MUST_CHECK;
+/* The size of a file of n bytes when it is sealed. */
+int64_t df_sealed_size(int64_t n);
 int df_sealed_file(int fd, bool *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Derives the key for a purpose ("plan", "vault") from the master key: HKDF-SHA-256 without salt,

@@ -69,6 +69,7 @@ struct sealing {
     unsigned char key[DF_KEY_LEN];
     const char *aad;
     unsigned char *chunk;
+    size_t used; /* of chunk: to wipe all of it costs more than to seal a small file */
     int in_fd, out_fd;
     int64_t at; /* offset in in_fd */
 };
@@ -77,17 +78,27 @@ static void sealing_end(struct sealing *s)
 {
     explicit_bzero(s->key, sizeof(s->key));
     if (s->chunk)
-        explicit_bzero(s->chunk, CHUNK + DF_GCM_TAG);
+        explicit_bzero(s->chunk, s->used);
     free(s->chunk);
+}
+
+/* Reads the next bytes: fewer than `most` only at the end of the file. */
+static int read_chunk(struct sealing *s, size_t most, size_t *ret_n, struct df_err *err)
+{
+    size_t n = most;
+    int result = read_at(s->in_fd, s->chunk, most, s->at, &n, err);
+    s->used = s->used > n ? s->used : n;
+    s->at += (int64_t)n;
+    *ret_n = n;
+    return result;
 }
 
 static int seal_chunk(struct sealing *s, uint64_t number, bool *ret_last, struct df_err *err)
 {
     size_t n = 0;
     bool last = true;
-    if (read_at(s->in_fd, s->chunk, CHUNK, s->at, &n, err) < 0)
+    if (read_chunk(s, CHUNK, &n, err) < 0)
         return -1;
-    s->at += (int64_t)n;
     if (n == CHUNK && at_end(s->in_fd, s->at, &last, err) < 0)
         return -1;
     unsigned char nonce[DF_GCM_NONCE];
@@ -102,11 +113,10 @@ static int open_chunk(struct sealing *s, uint64_t number, bool *ret_last, struct
 {
     size_t n = 0;
     bool last = true;
-    if (read_at(s->in_fd, s->chunk, CHUNK + DF_GCM_TAG, s->at, &n, err) < 0)
+    if (read_chunk(s, CHUNK + DF_GCM_TAG, &n, err) < 0)
         return -1;
     if (n < DF_GCM_TAG)
         return df_fail(err, DF_ERR_DENIED, "the sealed file is cut");
-    s->at += (int64_t)n;
     if (n == CHUNK + DF_GCM_TAG && at_end(s->in_fd, s->at, &last, err) < 0)
         return -1;
     unsigned char nonce[DF_GCM_NONCE];
@@ -164,17 +174,25 @@ int df_sealed_file(int fd, bool *ret, struct df_err *err)
     return 0;
 }
 
-int df_open_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int out_fd,
-                 struct df_err *err)
+int64_t df_sealed_size(int64_t n)
+{
+    int64_t full = n / (int64_t)CHUNK, rest = n % (int64_t)CHUNK;
+    int64_t chunks = full + (rest || !full);
+    return (int64_t)HEADER_LEN + n + chunks * (int64_t)DF_GCM_TAG;
+}
+
+int df_open_file(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int64_t begin,
+                 int out_fd, struct df_err *err)
 {
     unsigned char header[HEADER_LEN];
     size_t n = 0;
-    if (read_at(in_fd, header, HEADER_LEN, 0, &n, err) < 0)
+    if (read_at(in_fd, header, HEADER_LEN, begin, &n, err) < 0)
         return -1;
     if (!is_header(header, n))
         return df_fail(err, DF_ERR_DENIED, "not a sealed file");
     DF_CLEANUP(sealing_end)
-    struct sealing s = {.aad = aad, .in_fd = in_fd, .out_fd = out_fd, .at = (int64_t)HEADER_LEN};
+    struct sealing s = {
+        .aad = aad, .in_fd = in_fd, .out_fd = out_fd, .at = begin + (int64_t)HEADER_LEN};
     if (file_key(key, header + MAGIC_LEN, s.key, err) < 0)
         return -1;
     return each_chunk(&s, open_chunk, err);

@@ -179,27 +179,9 @@ static int open_blob(struct df_backup *b, const char *key, struct df_err *err)
     return begin_member(b, name, DF_TAKE_FD(fd), size, err);
 }
 
-/* A version of a state is a file and a meta, which is stored after it. The list may have met a new
- * meta only: its file is there by now. */
 static int list_blobs(struct df_backup *b, struct df_err *err)
 {
-    DF_STRS struct df_strs keys = {0};
-    if (!b->has_blobs)
-        return 0;
-    if (df_blob_list(b->s->blobs, "", &keys, err) < 0)
-        return -1;
-    for (size_t i = 0; i < keys.len; i++) {
-        const char *key = keys.items[i];
-        size_t n = strlen(key) - strlen(".json");
-        const char *after = i + 1 < keys.len ? keys.items[i + 1] : "";
-        bool is_meta = df_starts_with(key, "state/") && df_ends_with(key, ".json") &&
-                       !df_ends_with(key, "/lock.json");
-        bool has_file = strncmp(after, key, n) == 0 && df_streq(after + n, ".tfstate");
-        (void)df_strs_add(&b->keys, key);
-        if (is_meta && !has_file)
-            (void)df_strs_addf(&b->keys, "%.*s.tfstate", (int)n, key);
-    }
-    return df_strs_check(&b->keys, err);
+    return b->has_blobs ? df_blob_list(b->s->blobs, "", &b->keys, err) : 0;
 }
 
 /* ---- the order ------------------------------------------------------------------------------ */

@@ -49,7 +49,7 @@ bool df_stored_of(const char *key, enum df_stored *ret, char ret_uid[64])
 
 bool df_stored_counts(const char *key, enum df_stored kind)
 {
-    return kind == DF_STORED_STATES ? df_ends_with(key, ".tfstate")
+    return kind == DF_STORED_STATES ? df_ends_with(key, ".state") || df_ends_with(key, ".tfstate")
            : kind == DF_STORED_LOGS ? df_ends_with(key, ".log")
                                     : true;
 }

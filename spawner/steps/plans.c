@@ -52,8 +52,8 @@ static int seal_or_open(struct df_spawner *s, enum sealing what, const char *aad
     unsigned char key[DF_KEY_LEN];
     if (df_vault_key(s->vault, "plan", key, err) < 0)
         return -1;
-    int result =
-        what == SEAL ? df_seal_file(key, aad, in, out, err) : df_open_file(key, aad, in, out, err);
+    int result = what == SEAL ? df_seal_file(key, aad, in, out, err)
+                              : df_open_file(key, aad, in, 0, out, err);
     explicit_bzero(key, sizeof(key));
     return result;
 }

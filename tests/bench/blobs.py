@@ -31,7 +31,7 @@ def make_random(path, size):
 
 def blob(row, quick, work):
     """One large blob to and from a real S3 server, against curl with the same bytes, alternating."""
-    size, rounds = (GIB // 8, 2) if quick else (GIB, 5)
+    size, rounds = (GIB // 8 if quick else GIB), 5
     fast = pathlib.Path("/dev/shm" if shutil.disk_usage("/dev/shm").free > 6 * size else work)
     base = fast / f"dayfly-blob-{os.getpid()}"
     base.mkdir()

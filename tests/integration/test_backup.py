@@ -169,16 +169,13 @@ def test_a_backup_while_applies_run_is_whole(home, server):
         docs = documents(database)
         for executor in docs["Executor"].values():
             for version in known[executor["metadata"]["name"]]:
-                assert f"blobs/data/state/{executor['metadata']['uid']}/{version:08}.tfstate" in names
+                assert f"blobs/data/state/{executor['metadata']['uid']}/{version:08}.state" in names
         for step in docs["TaskAction"].values():
             run = docs["Run"][step["spec"]["runRef"]["name"]]
             if step["status"].get("plan") and not run["status"].get("finishedAt"):
                 assert f"blobs/data/plans/{step['metadata']['uid']}" in names
             if step["status"].get("claimedBy") and run["status"].get("finishedAt"):
                 assert f"blobs/data/logs/{step['metadata']['uid']}.log" in names
-        for name in names:
-            if name.startswith("blobs/data/state/") and name.endswith(".json") and not name.endswith("lock.json"):
-                assert name.replace(".json", ".tfstate") in names
     target, _ = restored(home, made[-1][0])
     server.stop()
     with Server(home, data=target):
@@ -196,7 +193,7 @@ def test_a_damaged_cut_foreign_or_newer_archive_is_refused_before_anything_is_wr
     cases = {"flipped": good[:at] + bytes([good[at] ^ 1]) + good[at + 1:], "cut": good[:len(good) // 2], "no end": good[:-1024], "empty": b"",
              "other": b"x" * 4096, "newer": newer}
     with tarfile.open(fileobj=io.BytesIO(good)) as archive:  # a file is missing
-        plan = next(m for m in archive.getmembers() if m.name.endswith(".tfstate"))
+        plan = next(m for m in archive.getmembers() if m.name.endswith(".state"))
     end = plan.offset_data + (plan.size + 511) // 512 * 512
     cases["missing"] = good[:plan.offset] + good[end:]
     for what, content in cases.items():
@@ -287,7 +284,7 @@ def test_a_killed_backup_leaves_no_file_of_that_name_and_removals_go_on(home, se
 def test_a_service_that_dies_while_it_makes_a_backup_leaves_none(home):
     with Server(home) as server:
         provision(home, "net")
-    state = next((server.data / "blobs" / "data" / "state").glob("*/00000001.tfstate"))  # the documents are copied before it
+    state = next((server.data / "blobs" / "data" / "state").glob("*/00000001.state"))  # the documents are copied before it
     server = Server(home, data=server.data)
     server.start(prefix=("strace", "-f", "-o", "/dev/null", "-P", state, "-e", "trace=openat", "-e", "inject=openat:signal=KILL"))
     failed = home.dayfly("backup", home.directory / "a.tar", code=None)

@@ -119,7 +119,7 @@ def test_junk_in_the_bucket_does_not_push_out_real_states(home, s3):
     place = next(s3.files.glob("heads/state/*"))
     real = sorted(p.name for p in place.iterdir())
     for n in range(3):
-        (place / f"9000000{n}.json").write_text("junk")
+        (place / f"9000000{n}.state").write_text("junk")
     with serve(home, s3) as server:
         assert "State" not in {item["kind"] for item in home.json("gc")["items"]}
         assert "stay:" in server.log.read_text()

@@ -35,9 +35,10 @@ def days_ago(days):
 
 def age_versions(server, days=8, newest=10**6):
     """Makes the versions up to that one older than the week that each stays."""
-    for meta in (server.data / "blobs" / "data" / "state").glob("*/0*.json"):
-        if int(meta.stem) <= newest:
-            meta.write_text(json.dumps({**json.loads(meta.read_text()), "createdAt": days_ago(days)}))
+    for file in (server.data / "blobs" / "data" / "state").glob("*/0*.state"):
+        meta, document = file.read_bytes().split(b"\n", 1)
+        if int(file.stem) <= newest:
+            file.write_bytes(json.dumps({**json.loads(meta), "createdAt": days_ago(days)}).encode() + b"\n" + document)
 
 
 def blobs(server):
@@ -72,7 +73,7 @@ def test_the_newest_versions_of_a_state_stay(home):
         wait_for("old versions to go", lambda: versions(server, "net") == newest[:2])
         home.dayfly("state", "rollback", "net", newest[1])
         assert home.dayfly("state", "show", "net").stdout
-        assert sum(".tfstate" in blob for blob in blobs(server)) == 3
+        assert sum(".state" in blob for blob in blobs(server)) == 3
         gone = home.dayfly("state", "show", "net", "--version", newest[2], code=None)
         assert gone.returncode != 0 and f"there is no state version {newest[2]}; there are {newest[1]} to" in gone.stderr
     # Without a service: what is beyond is told before it is removed.
@@ -80,7 +81,7 @@ def test_the_newest_versions_of_a_state_stay(home):
     home.env["DAYFLY_SERVER"] = ""
     assert home.dayfly("gc", "--dry-run", *alone).stdout == "1 version of the state of net would be removed\n"
     assert home.dayfly("gc", *alone).stdout == "1 version of the state of net removed\n"
-    assert sum(".tfstate" in blob for blob in blobs(server)) == 2
+    assert sum(".state" in blob for blob in blobs(server)) == 2
 
 
 def test_gc_shows_first_and_removes_then(home):
@@ -221,7 +222,7 @@ def test_usage_counts_what_there_is_of_each_executor(home):
         kept = [server.data / "blobs" / key for key in blobs(server)]
         for kind, directory in (("states", "state"), ("logs", "logs"), ("plans", "plans"), ("outputs", "outputs")):
             there = [p for p in kept if f"/data/{directory}/" in str(p)]
-            counted = [p for p in there if p.suffix not in (".json", ".events")]  # a version of a state and a log are two files each
+            counted = [p for p in there if p.suffix != ".events"]  # a log is two files
             assert usage["total"][kind] == {"count": len(counted), "bytes": sum(p.stat().st_size for p in there)}
             assert net[kind]["bytes"] + db[kind]["bytes"] == usage["total"][kind]["bytes"]
         assert net["documents"]["count"] == 1 + 2 + 4 and usage["total"]["audit"]["count"] > 0 and usage["orphans"]["count"] == 0
@@ -272,7 +273,7 @@ def test_a_killed_removal_is_completed_by_the_next(home):
     with serve(home, runs=1, stateVersions=1) as server:
         wait_for("the rest to go", lambda: names(server, "runs") == ["net-4"] and len(versions(server, "net")) == 1)
         assert home.dayfly("state", "show", "net").stdout and "Apply complete" in home.dayfly("logs", "net-4").stdout
-        wait_for("blobs of what is gone to go", lambda: len([b for b in blobs(server) if "/state/" in b or "/logs/" in b]) == 2 + 4)
+        wait_for("blobs of what is gone to go", lambda: len([b for b in blobs(server) if "/state/" in b or "/logs/" in b]) == 1 + 4)
 
 
 def test_removing_needs_the_role_admin(home, tmp_path):

@@ -435,7 +435,7 @@ def test_an_executor_whose_state_is_locked_and_unreadable_is_abandoned_by_an_adm
     executor(home, "net", home.module("net", ONE))
     home.dayfly("run", "net", "--auto-approve")
     home.dayfly("state", "lock", "net")
-    state = next(guarded.data.rglob("*.tfstate"))
+    state = next(guarded.data.rglob("*.state"))
     state.write_bytes(b"not " + state.read_bytes())
     guarded.be("writer")
     assert "needs the role admin" in home.dayfly("abandon", "net", code=1, cwd=home.directory).stderr

@@ -165,7 +165,7 @@ static int crypto_of_files(struct df_err *err)
         return df_fail_oom(err);
     if (df_fs_write_all(plain, "text", 4, err) < 0 ||
         df_seal_file(key, "aad", plain, sealed, err) < 0 ||
-        df_open_file(key, "aad", sealed, opened, err) < 0 ||
+        df_open_file(key, "aad", sealed, 0, opened, err) < 0 ||
         df_sha256_file_hex(opened, hex, NULL, err) < 0)
         return -1;
     return df_key_file(path, loaded, err);

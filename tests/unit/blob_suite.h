@@ -239,24 +239,9 @@ static void a_file_is_moved_into_place(void **state)
     assert_content(b, "new/place", "content");
     assert_false(df_fs_exists(path));
     DF_FREE char *second = incoming(b, "changed");
-    assert_int_equal(df_blob_put_pair(b, "new/place", second, "new/meta", "of it", 5, &err), 0);
+    assert_int_equal(df_blob_put_file(b, "new/place", second, &err), 0);
     assert_content(b, "new/place", "changed");
-    assert_content(b, "new/meta", "of it");
     assert_false(df_fs_exists(second));
-    assert_tmp_is_empty(b);
-}
-
-static void of_a_pair_the_second_is_never_there_alone(void **state)
-{
-    struct df_err err = {0};
-    BLOBS *b = suite_open(*state);
-    DF_FREE char *path = df_fs_join(df_blob_tmp_dir(b), "missing");
-    assert_int_equal(df_blob_put_pair(b, "x/1", path, "x/2", "of it", 5, &err), -1);
-    assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
-    assert_int_equal(df_blob_put_pair(b, "x/1", path, "../x", "of it", 5, &err), -1);
-    assert_int_equal(err.cls, DF_ERR_USER);
-    assert_absent(b, "x/1");
-    assert_absent(b, "x/2");
     assert_tmp_is_empty(b);
 }
 
@@ -491,7 +476,6 @@ static void a_killed_writer_leaves_one_version_whole(void **state)
         blob_test(create_refuses_what_exists_and_leaves_it_alone),                                 \
         blob_test(of_many_who_create_the_same_blob_one_wins),                                      \
         blob_test(a_file_is_moved_into_place),                                                     \
-        blob_test(of_a_pair_the_second_is_never_there_alone),                                      \
         blob_test(a_file_that_is_missing_or_a_link_is_not_moved),                                  \
         blob_test(what_is_absent_or_a_directory_is_not_found),                                     \
         blob_test(a_blob_larger_than_the_buffer_is_a_limit),                                       \

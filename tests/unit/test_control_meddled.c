@@ -216,7 +216,7 @@ static char *state_file(struct world *w)
     char *found = NULL;
     assert_int_equal(df_blob_list(w->s.blobs, "", &keys, NULL), 0);
     for (size_t i = 0; i < keys.len; i++)
-        if (strstr(keys.items[i], ".tfstate") && !found)
+        if (strstr(keys.items[i], ".state") && !found)
             found = df_strf("%s/blobs/data/%s", w->dir, keys.items[i]);
     assert_non_null(found);
     return found;

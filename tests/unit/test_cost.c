@@ -165,7 +165,7 @@ static const struct {
     {"GET secrets(logs)", 0, 0},
     {"PUT secrets(logs)", 2 * (FRAMES - 1), 2 * (FRAMES - 1)},
     {"POST secrets(plans)", 1, 1},
-    {"POST secrets(state)", 3, 3},
+    {"POST secrets(state)", 2, 2},
     {"PUT secrets(state)", 0, 0},
     {"DELETE secrets(state)", 1, 1},
     {"POST configmaps", 0, 0},

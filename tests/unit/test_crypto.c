@@ -286,7 +286,7 @@ static void sealed_files_of_every_shape_open_again(void **state)
         DF_CLOSE int plain = patterned_file(sizes[i]);
         DF_CLOSE int sealed = sealed_copy(plain);
         DF_CLOSE int opened = memfd_create("opened", MFD_CLOEXEC);
-        assert_int_equal(df_open_file(key_a, "run-1", sealed, opened, &err), 0);
+        assert_int_equal(df_open_file(key_a, "run-1", sealed, 0, opened, &err), 0);
         size_t n = 0, m = 0;
         DF_FREE char *a = content_of(plain, &n);
         DF_FREE char *b = content_of(opened, &m);
@@ -311,7 +311,7 @@ static void a_sealed_file_of_an_earlier_version_still_opens(void **state)
     struct df_err err = {0};
     DF_CLOSE int in = file_with(sealed, sizeof(sealed_hex) / 2);
     DF_CLOSE int out = memfd_create("opened", MFD_CLOEXEC);
-    assert_int_equal(df_open_file(key_a, "run-1", in, out, &err), 0);
+    assert_int_equal(df_open_file(key_a, "run-1", in, 0, out, &err), 0);
     size_t n = 0;
     DF_FREE char *text = content_of(out, &n);
     assert_int_equal(n, 4);
@@ -324,7 +324,7 @@ static void assert_file_stays_closed(const unsigned char *key, const char *aad, 
     struct df_err err = {0};
     DF_CLOSE int in = file_with(bytes, n);
     DF_CLOSE int out = memfd_create("opened", MFD_CLOEXEC);
-    assert_int_equal(df_open_file(key, aad, in, out, &err), -1);
+    assert_int_equal(df_open_file(key, aad, in, 0, out, &err), -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
 }
 

@@ -104,7 +104,7 @@ static void a_deletion_that_fails_is_tried_again(void **state)
     apply_executor(w, "net");
     must_pass_over(w, "net");
     DF_FREE char *uid = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
-    DF_FREE char *version = df_strf("state/%s/00000001.json", uid);
+    DF_FREE char *version = df_strf("state/%s/00000001.state", uid);
     assert_int_equal(df_blob_put(w->s.blobs, version, "{", 1, NULL), 0);
     delete (w, DF_KIND_EXECUTOR, "net");
     assert_int_equal(pass_over(w, "net", &err), -1);

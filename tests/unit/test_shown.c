@@ -110,14 +110,17 @@ static void age(struct world *w, int version)
 {
     char uid[64];
     executor_uid(w, uid);
-    DF_FREE char *key = df_strf("state/%s/%08d.json", uid, version);
-    DF_BUF struct df_buf text = DF_BUF_INIT(DF_MIB);
+    DF_FREE char *key = df_strf("state/%s/%08d.state", uid, version);
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_MIB), older = DF_BUF_INIT(DF_MIB);
     DF_JSON cJSON *meta = NULL;
     assert_int_equal(df_blob_get(w->s.blobs, key, &text, NULL), 0);
-    assert_int_equal(df_json_parse(df_buf_str(&text), text.len, &meta, NULL), 0);
+    size_t line = (size_t)((const char *)memchr(text.data, '\n', text.len) - text.data);
+    assert_int_equal(df_json_parse(text.data, line, &meta, NULL), 0);
     assert_int_equal(df_json_set_str(meta, "createdAt", "2026-01-01T00:00:00Z", NULL), 0);
-    DF_FREE char *older = df_json_print(meta);
-    assert_int_equal(df_blob_put(w->s.blobs, key, older, strlen(older), NULL), 0);
+    DF_FREE char *first = df_json_print(meta);
+    (void)df_buf_adds(&older, first);
+    (void)df_buf_add(&older, text.data + line, text.len - line);
+    assert_int_equal(df_blob_put(w->s.blobs, key, older.data, older.len, NULL), 0);
 }
 
 /* ---- tests ---- */

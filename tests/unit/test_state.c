@@ -461,33 +461,15 @@ static void an_errored_state_of_another_lineage_is_refused_and_kept(void **state
 
 /* ---- damage and death ----------------------------------------------------------------------- */
 
-static void a_file_without_its_meta_was_never_stored(void **state)
-{
-    WORLD w = open_world(*state);
-    must_put(&w, 1);
-    overwrite(&w, "00000002.tfstate", "half of a st");
-    assert_current(&w, 1);
-    assert_int_equal(count_versions(&w), 1);
-    struct df_err err = {0};
-    int fd = -1;
-    int64_t size = 0;
-    assert_failed(df_state_open(w.states, UID, 2, &fd, &size, &err), &err, DF_ERR_NOT_FOUND, "");
-    must_put(&w, 2);
-    assert_current(&w, 2);
-}
-
 static void damage_to_the_current_version_stops_everything_loudly(void **state)
 {
-    static const struct {
-        const char *name, *content; /* NULL: removed */
-    } damages[] = {
-        {"00000002.tfstate", NULL},
-        {"00000002.tfstate", ""},
-        {"00000002.tfstate", "{}"},
-        {"00000002.json", ""},
-        {"00000002.json", "{"},
-        {"00000002.json", "{}"},
-        {"00000002.json", "{\"serial\":\"2\",\"size\":1,\"lineage\":\"L\",\"sha256\":\"\"}"},
+    static const char *const damages[] = {
+        "",
+        "{",
+        "{\n",
+        "{}\n",
+        "{\"serial\":2,\"size\":1,\"storedSize\":1,\"lineage\":\"L\",\"sha256\":\"\"}\n",
+        "{\"serial\":\"2\",\"size\":1,\"storedSize\":1,\"lineage\":\"L\",\"sha256\":\"\"}\nx",
     };
     WORLD w = open_world(*state);
     for (size_t i = 0; i < DF_ARRAY_SIZE(damages); i++) {
@@ -495,11 +477,7 @@ static void damage_to_the_current_version_stops_everything_loudly(void **state)
         assert_int_equal(df_state_purge(w.states, UID, &err), 0);
         must_put(&w, 1);
         must_put(&w, 2);
-        DF_FREE char *path = blob_path(&w, damages[i].name);
-        if (damages[i].content)
-            overwrite(&w, damages[i].name, damages[i].content);
-        else
-            assert_int_equal(unlink(path), 0);
+        overwrite(&w, "00000002.state", damages[i]);
         DF_BUF struct df_buf got = DF_BUF_INIT(1000);
         assert_failed(get_current(&w, UID, &got, &err), &err, DF_ERR_SYSTEM, "StateUnreadable");
         assert_failed(put(&w, 3, "L", "", NULL, &err), &err, DF_ERR_SYSTEM, "StateUnreadable");
@@ -507,8 +485,8 @@ static void damage_to_the_current_version_stops_everything_loudly(void **state)
                       "StateUnreadable");
         assert_int_equal(count_versions(&w), 2);
         /* The way out that the message names. */
-        DF_FREE char *meta = blob_path(&w, "00000002.json");
-        assert_int_equal(unlink(meta), 0);
+        DF_FREE char *path = blob_path(&w, "00000002.state");
+        assert_int_equal(unlink(path), 0);
         assert_current(&w, 1);
         must_put(&w, 2);
     }
@@ -520,7 +498,7 @@ static void a_damaged_old_version_does_not_hide_the_others(void **state)
     must_put(&w, 1);
     must_put(&w, 2);
     must_put(&w, 3);
-    overwrite(&w, "00000002.json", "{");
+    overwrite(&w, "00000002.state", "{");
     assert_current(&w, 3);
     DF_JSON cJSON *list = versions_of(&w);
     assert_int_equal(cJSON_GetArraySize(list), 3);
@@ -532,8 +510,9 @@ static void files_of_others_beside_the_state_are_no_versions(void **state)
 {
     WORLD w = open_world(*state);
     must_put(&w, 1);
-    static const char *const names[] = {"x.json",   "99999999.json.bak",         "-5.json",
-                                        "1e9.json", "99999999999999999999.json", "00000000.json"};
+    static const char *const names[] = {"x.state",   "99999999.state.bak",         "-5.state",
+                                        "1e9.state", "99999999999999999999.state", "00000000.state",
+                                        "x.json",    "99999999.json.bak"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++)
         overwrite(&w, names[i], "{}");
     assert_current(&w, 1);
@@ -617,7 +596,6 @@ int main(void)
         scratch_test(an_errored_state_is_kept_listed_and_pushed),
         scratch_test(an_errored_state_that_is_refused_is_kept),
         scratch_test(an_errored_state_of_another_lineage_is_refused_and_kept),
-        scratch_test(a_file_without_its_meta_was_never_stored),
         scratch_test(damage_to_the_current_version_stops_everything_loudly),
         scratch_test(a_damaged_old_version_does_not_hide_the_others),
         scratch_test(files_of_others_beside_the_state_are_no_versions),

@@ -55,6 +55,30 @@ static void a_killed_writer_leaves_the_old_state_or_the_new_one(void **state)
     }
 }
 
+/* xorshift: what it makes can be repeated from its seed. */
+static unsigned dice(unsigned *seed)
+{
+    *seed ^= *seed << 13;
+    *seed ^= *seed >> 17;
+    *seed ^= *seed << 5;
+    return *seed;
+}
+
+/* A state that fills its page and does not compress: sealed, it needs one page more. The caller frees. */
+static char *random_text(int serial)
+{
+    char more[4000] = ",\"x\":\"";
+    unsigned seed = 1;
+    size_t at = strlen(more);
+    while (at < sizeof(more) - 2) {
+        unsigned char c = (unsigned char)dice(&seed);
+        if (c >= ' ' && c != '"' && c != '\\')
+            more[at++] = (char)c;
+    }
+    more[at] = '"';
+    return state_text(serial, "L", more);
+}
+
 /* In a child with a mount namespace of its own: its exit code says what happened. */
 static int work_on_a_small_disk(const char *dir)
 {
@@ -64,7 +88,7 @@ static int work_on_a_small_disk(const char *dir)
     struct world w = open_world(dir);
     struct df_err err = {0};
     must_put(&w, 1);
-    DF_FREE char *text = state_text(2, "L", "");
+    DF_FREE char *text = random_text(2);
     DF_FREE char *path = upload(&w, text, strlen(text));
     DF_FREE char *filler = df_fs_join(dir, "filler");
     DF_CLOSE int fd = open(filler, O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
@@ -126,15 +150,6 @@ struct crowd {
     int stored;
     unsigned seed;
 };
-
-/* xorshift: a history that can be repeated from its seed. */
-static unsigned dice(unsigned *seed)
-{
-    *seed ^= *seed << 13;
-    *seed ^= *seed >> 17;
-    *seed ^= *seed << 5;
-    return *seed;
-}
 
 static int current_serial(struct world *w)
 {

@@ -109,7 +109,7 @@ static void a_version_of_which_nobody_knows_the_writer_stops_the_removal(void **
     must_put(&w, 2);
     put_by_person(&w, 3);
     put_by_person(&w, 4);
-    overwrite(&w, "00000002.json", "{\"ver");
+    overwrite(&w, "00000002.state", "{\"ver");
     assert_failed(df_state_prune(w.states, UID, &(struct df_state_keep){1, 0}, false, &count, &err),
                   &err, DF_ERR_SYSTEM, "StateUnreadable");
     assert_int_equal(count_versions(&w), 4);

@@ -6,6 +6,8 @@
 
 #include <cmocka.h>
 
+#include <sys/mman.h>
+
 #include "spawner/store/tofu_state/scan.h"
 #include "tests/unit/state_words.h"
 
@@ -249,6 +251,31 @@ static void a_state_of_many_pieces_is_read_whole(void **state)
     }
 }
 
+static int scan_text(const char *text)
+{
+    struct df_state_head head = {0};
+    struct df_err err = {0};
+    DF_CLOSE int fd = memfd_create("state", MFD_CLOEXEC);
+    assert_int_equal(df_fs_write_all(fd, text, strlen(text), NULL), 0);
+    return df_state_scan(fd, &head, &err);
+}
+
+/* Strings are looked through eight bytes at a time. */
+static void every_byte_at_every_place_of_a_string_is_judged(void **state)
+{
+    (void)state;
+    for (int c = 1; c < 256; c++) {
+        bool good = c >= ' ' && c != '"'; /* a backslash begins the escape \n */
+        for (size_t at = 0; at < 19; at++) {
+            char filling[] = "nnnnnnnnnnnnnnnnnnnn";
+            filling[at] = (char)c;
+            DF_FREE char *text = df_strf("{" HEAD ",\"x\":\"%s\"}", filling);
+            if ((scan_text(text) == 0) != good)
+                fail_msg("byte %d at %zu", c, at);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +287,7 @@ int main(void)
         scratch_test(a_lineage_has_its_cap),
         scratch_test(a_state_larger_than_the_cap_is_a_limit),
         scratch_test(a_state_of_many_pieces_is_read_whole),
+        cmocka_unit_test(every_byte_at_every_place_of_a_string_is_judged),
     };
     return cmocka_run_group_tests_name("state_scan", tests, NULL, NULL);
 }

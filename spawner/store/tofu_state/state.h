@@ -3,15 +3,16 @@
  * overwrites a newer one.
  *
  * Implements the server side of tofu's `http` backend (opentofu internal/backend/remote-state/http)
- * for api/. Blobs: state/<executor uid>/<version, 8 digits>.tfstate and .json (meta),
- * state/<uid>/lock.json, state/<uid>/errored-<step>.tfstate.
+ * for api/. Blobs: state/<executor uid>/<version, 8 digits>.state, state/<uid>/lock.json,
+ * state/<uid>/errored-<step>.tfstate. version.c has the layout of a version, and of those that older
+ * services stored as pairs of blobs.
  *
- * The current version is the highest that has a meta. A version's file is stored before its meta,
- * so after a crash at any point either the old or the new version is current. A meta without its
- * file therefore cannot come from a crash: it is damage. Then every call fails with SYSTEM
- * StateUnreadable and names both, and nothing is read or written until somebody has repaired it.
+ * The current version is the highest. Its blob appears at once, so after a crash at any point either
+ * the old or the new version is current. A version that cannot be read therefore does not come from a
+ * crash: it is damage. Then every call fails with SYSTEM StateUnreadable and names the blob, and
+ * nothing is read or written until somebody has repaired it.
  *
- * Files and errored states are compressed, sealed with the vault's key "state" and bound to their
+ * Documents and errored states are compressed, sealed with the vault's key "state" and bound to their
  * blob's key, so that the file of one version or executor does not open as that of another. What is
  * older than the seals is read as it is. The document of a version is compared with its meta's
  * SHA-256 whenever it is opened. state_seal.c has the format. Executors and

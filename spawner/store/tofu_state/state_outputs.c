@@ -123,9 +123,9 @@ int df_state_keep_errored(struct df_states *s, const char *executor_uid, const c
                           const char *path, struct df_err *err)
 {
     struct df_state_key key;
-    int64_t size = 0;
-    if (errored_key(executor_uid, step_uid, &key, err) < 0 ||
-        df_state_seal(s, &key, path, &size, err) < 0)
+    DF_STATE_PACKED p = {-1, -1, 0};
+    if (errored_key(executor_uid, step_uid, &key, err) < 0 || df_state_pack(s, path, &p, err) < 0 ||
+        df_state_seal(s, &key, "", &p, err) < 0)
         return -1;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
     return df_blob_put_file(s->blobs, key.text, path, err);
@@ -135,7 +135,7 @@ static int unseal_errored(struct df_states *s, const struct df_state_key *key, i
                           int *ret_fd, int64_t *ret_size, struct df_err *err)
 {
     struct df_err why = {0};
-    if (df_state_unseal(s, key, blob, ret_fd, ret_size, &why) == 0)
+    if (df_state_unseal(s, key, blob, 0, ret_fd, ret_size, &why) == 0)
         return 0;
     return df_fail_reason(err, DF_ERR_SYSTEM, "StateUnreadable",
                           "%s cannot be read: %s; restore it, or the key that it is sealed under, "

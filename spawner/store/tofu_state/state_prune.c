@@ -61,8 +61,8 @@ static int64_t count_versions(const struct df_strs *keys)
     return n;
 }
 
-/* The meta goes first: a file without its meta is none of a version. One that an earlier prune left
- * goes as well. */
+/* Of a pair the meta goes first: a document without its meta is no version. One that an earlier prune
+ * left goes as well. */
 static int remove_others(struct df_states *s, const struct df_strs *keys, const struct kept *k,
                          struct df_err *err)
 {

@@ -15,20 +15,32 @@
 #include "spawner/store/tofu_state/states.h"
 #include "spawner/store/vault/vault.h"
 
-enum { PIECE = 64 * 1024, LEVEL = 3, FRAME_HEAD = 18 /* the longest of zstd */ };
+enum { PIECE = 256 * 1024, LEVEL = 3, FRAME_HEAD = 18 /* the longest of zstd */ };
 
 /* ---- compression ---------------------------------------------------------------------------- */
 
-/* Two pieces of a document; they are wiped at the end. */
+/* Two pieces of a document. Most documents are one; what was used of them is wiped at the end. */
 struct pieces {
     ssize_t n; /* bytes in in; 0 at the end of the file */
+    size_t used_in, used_out;
     unsigned char in[PIECE], out[PIECE];
 };
 
+/* NULL: no memory. */
+static struct pieces *new_pieces(void)
+{
+    struct pieces *p = malloc(sizeof(*p));
+    if (p)
+        p->used_in = p->used_out = 0;
+    return p;
+}
+
 static void cleanup_pieces(struct pieces **p)
 {
-    if (*p)
-        explicit_bzero(*p, sizeof(**p));
+    if (*p) {
+        explicit_bzero((*p)->in, (*p)->used_in);
+        explicit_bzero((*p)->out, (*p)->used_out);
+    }
     free(*p);
 }
 
@@ -49,8 +61,15 @@ static int read_piece(struct pieces *p, int fd, int64_t *at, struct df_err *err)
     } while (p->n < 0 && errno == EINTR);
     if (p->n < 0)
         return df_fail_errno(err, errno, "read a state");
+    p->used_in = p->used_in > (size_t)p->n ? p->used_in : (size_t)p->n;
     *at += p->n;
     return 0;
+}
+
+static int write_piece(struct pieces *p, size_t n, int fd, struct df_err *err)
+{
+    p->used_out = p->used_out > n ? p->used_out : n;
+    return df_fs_write_all(fd, p->out, n, err);
 }
 
 /* A place for n bytes of a document until its descriptor is closed: in memory, so that a state can
@@ -78,9 +97,10 @@ static int size_of(int fd, int64_t *ret, struct df_err *err)
 /* Compresses the file in_fd of n bytes into out_fd. */
 static int compress(int in_fd, int64_t n, int out_fd, struct df_err *err)
 {
-    DF_CLEANUP(cleanup_pieces) struct pieces *p = calloc(1, sizeof(*p));
+    DF_CLEANUP(cleanup_pieces) struct pieces *p = new_pieces();
     DF_CLEANUP(cleanup_packer) ZSTD_CCtx *c = ZSTD_createCCtx();
     int64_t at = 0;
+    bool last = false;
     if (!p || !c || ZSTD_isError(ZSTD_CCtx_setParameter(c, ZSTD_c_compressionLevel, LEVEL)) ||
         ZSTD_isError(ZSTD_CCtx_setPledgedSrcSize(c, (unsigned long long)n)))
         return df_fail_oom(err);
@@ -88,18 +108,19 @@ static int compress(int in_fd, int64_t n, int out_fd, struct df_err *err)
         if (read_piece(p, in_fd, &at, err) < 0)
             return -1;
         ZSTD_inBuffer in = {p->in, (size_t)p->n, 0};
-        ZSTD_EndDirective how = p->n ? ZSTD_e_continue : ZSTD_e_end;
+        last =
+            at >= n || !p->n; /* zstd copies nothing if all comes in one piece that is the last */
         for (bool more = true; more;) {
             ZSTD_outBuffer out = {p->out, PIECE, 0};
-            size_t left = ZSTD_compressStream2(c, &out, &in, how);
+            size_t left = ZSTD_compressStream2(c, &out, &in, last ? ZSTD_e_end : ZSTD_e_continue);
             if (ZSTD_isError(left))
                 return df_fail(err, DF_ERR_SYSTEM, "a state cannot be compressed: %s",
                                ZSTD_getErrorName(left));
-            if (df_fs_write_all(out_fd, p->out, out.pos, err) < 0)
+            if (write_piece(p, out.pos, out_fd, err) < 0)
                 return -1;
-            more = p->n ? in.pos < in.size : left > 0;
+            more = last ? left > 0 : in.pos < in.size;
         }
-    } while (p->n);
+    } while (!last);
     return 0;
 }
 
@@ -114,7 +135,7 @@ static int expand_piece(ZSTD_DCtx *d, struct pieces *p, int out_fd, size_t *left
         if (ZSTD_isError(*left))
             return df_fail(err, DF_ERR_SYSTEM, "a state does not expand: %s",
                            ZSTD_getErrorName(*left));
-        if (df_fs_write_all(out_fd, p->out, out.pos, err) < 0)
+        if (write_piece(p, out.pos, out_fd, err) < 0)
             return -1;
         more = in.pos < in.size || out.pos == PIECE;
     }
@@ -125,7 +146,7 @@ static int expand_piece(ZSTD_DCtx *d, struct pieces *p, int out_fd, size_t *left
  * expanded_size() says. */
 static int expand(int in_fd, int out_fd, struct df_err *err)
 {
-    DF_CLEANUP(cleanup_pieces) struct pieces *p = calloc(1, sizeof(*p));
+    DF_CLEANUP(cleanup_pieces) struct pieces *p = new_pieces();
     DF_CLEANUP(cleanup_unpacker) ZSTD_DCtx *d = ZSTD_createDCtx();
     int64_t at = 0;
     size_t left = 0;
@@ -152,47 +173,54 @@ static int expanded_size(int fd, int64_t *ret, struct df_err *err)
 
 /* ---- the seal ------------------------------------------------------------------------------- */
 
-typedef int (*sealing)(const unsigned char key[DF_KEY_LEN], const char *aad, int in_fd, int out_fd,
-                       struct df_err *err);
+struct key {
+    unsigned char bytes[DF_KEY_LEN];
+};
 
-static int with_key(struct df_states *s, sealing what, const struct df_state_key *bound_to,
-                    int in_fd, int out_fd, struct df_err *err)
+static void wipe_key(struct key *k)
 {
-    unsigned char key[DF_KEY_LEN];
-    if (df_vault_key(s->vault, "state", key, err) < 0)
-        return -1;
-    int result = what(key, bound_to->text, in_fd, out_fd, err);
-    explicit_bzero(key, sizeof(key));
-    return result;
+    explicit_bzero(k->bytes, sizeof(k->bytes));
 }
+#define KEY DF_CLEANUP(wipe_key) struct key
 
-/* The file stays the same one: a new one, and the removal of this one, would cost as much as a sync. */
-int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *path,
-                  int64_t *ret_size, struct df_err *err)
+int df_state_pack(struct df_states *s, const char *path, struct df_state_packed *ret,
+                  struct df_err *err)
 {
-    DF_CLOSE int packed = -1, file = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    DF_STATE_PACKED p = {open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW), -1, 0};
     int64_t size = 0;
-    if (file < 0)
+    if (p.file < 0)
         return df_fail_errno(err, errno, "open %s", path);
-    if (size_of(file, &size, err) < 0 || open_place(s, (uint64_t)size, &packed, err) < 0 ||
-        compress(file, size, packed, err) < 0 ||
-        with_key(s, df_seal_file, key, packed, file, err) < 0)
+    if (size_of(p.file, &size, err) < 0 || open_place(s, (uint64_t)size, &p.packed, err) < 0 ||
+        compress(p.file, size, p.packed, err) < 0 || size_of(p.packed, &size, err) < 0)
         return -1;
-    off_t end = lseek(file, 0, SEEK_CUR);
-    if (end < 0 || ftruncate(file, end) < 0)
-        return df_fail_errno(err, errno, "seal a state");
-    *ret_size = end;
+    *ret = (struct df_state_packed){DF_TAKE_FD(p.file), DF_TAKE_FD(p.packed), df_sealed_size(size)};
     return 0;
 }
 
-static int unseal(struct df_states *s, const struct df_state_key *key, int blob, int *ret_fd,
-                  int64_t *ret_size, struct df_err *err)
+/* The file stays the same one: a new one, and the removal of this one, would cost as much as a sync. */
+int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *line,
+                  const struct df_state_packed *p, struct df_err *err)
 {
+    KEY k;
+    if (df_vault_key(s->vault, "state", k.bytes, err) < 0 ||
+        df_fs_write_all(p->file, line, strlen(line), err) < 0 ||
+        df_seal_file(k.bytes, key->text, p->packed, p->file, err) < 0)
+        return -1;
+    if (ftruncate(p->file, (off_t)strlen(line) + p->sealed_size) < 0)
+        return df_fail_errno(err, errno, "seal a state");
+    return 0;
+}
+
+static int unseal(struct df_states *s, const struct df_state_key *key, int blob, int64_t begin,
+                  int *ret_fd, int64_t *ret_size, struct df_err *err)
+{
+    KEY k;
     DF_CLOSE int packed = -1, document = -1;
     int64_t sealed_size = 0, size = 0;
     if (size_of(blob, &sealed_size, err) < 0 ||
         open_place(s, (uint64_t)sealed_size, &packed, err) < 0 ||
-        with_key(s, df_open_file, key, blob, packed, err) < 0 ||
+        df_vault_key(s->vault, "state", k.bytes, err) < 0 ||
+        df_open_file(k.bytes, key->text, blob, begin, packed, err) < 0 ||
         expanded_size(packed, &size, err) < 0 ||
         open_place(s, (uint64_t)size, &document, err) < 0 || expand(packed, document, err) < 0)
         return -1;
@@ -203,14 +231,14 @@ static int unseal(struct df_states *s, const struct df_state_key *key, int blob,
     return 0;
 }
 
-int df_state_unseal(struct df_states *s, const struct df_state_key *key, int *blob, int *ret_fd,
-                    int64_t *ret_size, struct df_err *err)
+int df_state_unseal(struct df_states *s, const struct df_state_key *key, int *blob, int64_t begin,
+                    int *ret_fd, int64_t *ret_size, struct df_err *err)
 {
     bool sealed = false;
-    if (df_sealed_file(*blob, &sealed, err) < 0)
+    if (!begin && df_sealed_file(*blob, &sealed, err) < 0)
         return -1;
-    if (sealed)
-        return unseal(s, key, *blob, ret_fd, ret_size, err);
+    if (begin || sealed)
+        return unseal(s, key, *blob, begin, ret_fd, ret_size, err);
     if (size_of(*blob, ret_size, err) < 0)
         return -1;
     *ret_fd = DF_TAKE_FD(*blob);

@@ -60,10 +60,11 @@ int df_state_check_lock(struct df_states *s, const char *uid, const char *lock_i
 /* Adds the keys of everything that is kept for an executor, sorted. */
 int df_state_list(struct df_states *s, const char *uid, struct df_strs *ret,
                   struct df_err *err) DF_MUST_CHECK;
-/* Returns the number of the version whose meta has this key ("<digits>.json"), 0 for other keys. */
+/* Returns the number of the version whose meta is in the blob of this key, 0 for other keys. */
 int64_t df_state_number_in(const char *key);
 /* Reads a version's meta; the caller deletes *ret. NOT_FOUND: there is no such version. SYSTEM
- * StateUnreadable: it is damaged, or sealed under a key that the service does not have. */
+ * StateUnreadable: the meta is damaged, the document is missing or has another size than it was stored
+ * with, or the bucket has them under a key that the service does not have. */
 int df_state_load_meta(struct df_states *s, const char *uid, int64_t number, cJSON **ret,
                        struct df_err *err) DF_MUST_CHECK;
 
@@ -78,15 +79,31 @@ int df_state_temporary(struct df_states *s, struct df_state_temporary *ret,
 void df_cleanup_temporary(struct df_state_temporary *t);
 #define DF_STATE_TEMPORARY DF_CLEANUP(df_cleanup_temporary) struct df_state_temporary
 
-/* Seals the document at path in its place: afterwards it is as it is to lie in the blob of this key.
- * *ret_size: its size then. After a failure it is neither. */
-int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *path,
-                  int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
+/* A document on its way into its blob: DF_STATE_PACKED p = {-1, -1, 0}; */
+struct df_state_packed {
+    int file;            /* where it came from, and is to be sealed */
+    int packed;          /* compressed, still clear */
+    int64_t sealed_size; /* what df_state_seal() will write behind the line */
+};
+static inline void df_cleanup_packed(struct df_state_packed *p)
+{
+    df_cleanup_fd(&p->file);
+    df_cleanup_fd(&p->packed);
+}
+#define DF_STATE_PACKED DF_CLEANUP(df_cleanup_packed) struct df_state_packed
 
-/* The reverse, for an open blob; *ret_fd: the document, at its start. A blob that is not sealed is
- * older than the seals: it is the document, and is taken from *blob. DENIED: it is sealed under
- * another key, was the blob of another key, or was changed. */
-int df_state_unseal(struct df_states *s, const struct df_state_key *key, int *blob, int *ret_fd,
-                    int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
+/* Compresses the document at path, which stays as it is. */
+int df_state_pack(struct df_states *s, const char *path, struct df_state_packed *ret,
+                  struct df_err *err) DF_MUST_CHECK;
+/* Replaces the file's content by the line (or "") and the sealed document, as it is to lie in the blob
+ * of this key. After a failure it is neither. */
+int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *line,
+                  const struct df_state_packed *p, struct df_err *err) DF_MUST_CHECK;
+
+/* The reverse, for an open blob in which the sealed document begins there; *ret_fd: the document, at its
+ * start. A blob of which all is document and that is not sealed is older than the seals: it is taken
+ * from *blob. DENIED: it is sealed under another key, was the blob of another key, or was changed. */
+int df_state_unseal(struct df_states *s, const struct df_state_key *key, int *blob, int64_t begin,
+                    int *ret_fd, int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 
 #endif
