@@ -1,7 +1,8 @@
 /*
  * From the handoff to the result: df_step() at the end receives the step (step_start) and runs it
- * (step_run). After the claim every end has a result; a failure before it is only logged. The pod of a
- * plan may stay for its apply: step_follow() receives it, and step_run() runs it.
+ * (step_run). After the claim every end has a result; a failure before it is only logged. A standby
+ * runner waits for its step, and may get none. The pod of a plan may stay for its apply: step_follow()
+ * receives it, and step_run() runs it.
  */
 #include "runner/step.h"
 
@@ -39,6 +40,7 @@ struct run {
     struct df_dirs dirs;
     struct df_report *report;
     bool is_claimed;                       /* the report hands out the step */
+    bool is_standby;                       /* ... when there is one for this runner */
     struct df_terrakube_opened *terrakube; /* of a step that the service was given by Terrakube */
     char *termination_log;                 /* NULL: none */
     cJSON *handoff;       /* of a pod that claims with its token; NULL: it has one step */
@@ -126,7 +128,8 @@ static int make_dirs(struct run *r, const char *work_dir, struct df_err *err)
 
 /* Strings are borrowed from the document that they were read from. */
 struct handoff {
-    const char *server, *uid, *endpoint_file, *ca_file;
+    const char *server, *endpoint_file, *ca_file;
+    const char *uid, *standby;      /* one of them, but with a document */
     const char *token, *token_file; /* one of them, for the claim */
     const char *document_file;      /* or the document itself */
 };
@@ -135,6 +138,7 @@ static struct handoff handoff_of(const cJSON *doc)
 {
     return (struct handoff){.server = df_json_str(doc, "server"),
                             .uid = df_json_str(doc, "uid"),
+                            .standby = df_json_str(doc, "standby"),
                             .endpoint_file = df_json_str(doc, "endpointFile"),
                             .ca_file = df_json_str(doc, "caFile"),
                             .token = df_json_str(doc, "token"),
@@ -148,8 +152,11 @@ static int check_handoff(const struct handoff *h, struct df_err *err)
     if (ways != 1)
         return df_fail(err, DF_ERR_USER,
                        "the handoff must have one of token, tokenFile, documentFile");
-    if (!h->document_file && (!h->server || !h->uid))
-        return df_fail(err, DF_ERR_USER, "the handoff has no server or uid");
+    if (h->standby && (h->uid || !h->token_file))
+        return df_fail(err, DF_ERR_USER,
+                       "the handoff of a standby runner must have tokenFile and no uid");
+    if (!h->document_file && (!h->server || (!h->uid && !h->standby)))
+        return df_fail(err, DF_ERR_USER, "the handoff has no server or uid or standby");
     return 0;
 }
 
@@ -183,6 +190,7 @@ static int connect_spawner(struct run *r, const struct handoff *h, struct df_err
         return report_to_files(r, err);
     const struct df_report_spawner o = {.server = h->server,
                                         .uid = r->doc ? df_json_str(r->doc, "uid") : h->uid,
+                                        .standby = h->standby,
                                         .claim_token =
                                             r->doc ? df_json_str(r->doc, "stepToken") : h->token,
                                         .token_file = h->token_file,
@@ -192,6 +200,7 @@ static int connect_spawner(struct run *r, const struct handoff *h, struct df_err
                                         .spool_dir = r->dirs.spool,
                                         .give_up_ms = GIVE_UP_MS};
     r->is_claimed = true;
+    r->is_standby = h->standby;
     return df_report_to_spawner(&o, &r->report, err);
 }
 
@@ -228,7 +237,7 @@ static int take_handoff(struct run *r, const struct df_step_options *o, struct d
     if (failed)
         return df_err_wrap(err, "read the handoff");
     failed = use_handoff(r, handoff, o->handoff_file != NULL, err);
-    if (!failed && df_json_str(handoff, "tokenFile")) /* without a secret */
+    if (!failed && df_json_str(handoff, "tokenFile") && !r->is_standby) /* without a secret */
         r->handoff = DF_TAKE(handoff);
     df_json_wipe(handoff);
     return failed;
@@ -414,7 +423,7 @@ static int step_run(struct run *r)
     return code;
 }
 
-/* Gets the document of the step that the report is for. */
+/* Gets the document of the step that the report is for; none if a standby runner was given no step. */
 static int receive(struct run *r, int64_t started_us, struct df_err *err)
 {
     r->context.report = r->report;
@@ -422,9 +431,10 @@ static int receive(struct run *r, int64_t started_us, struct df_err *err)
     r->context.dirs = &r->dirs;
     r->context.isolation = &r->isolation;
     r->context.step_dir = r->dir;
-    if (df_context_mark(&r->context, "started", started_us, err) < 0)
+    if (get_document(r, err) < 0)
         return -1;
-    return get_document(r, err);
+    /* The wait is no part of the step. */
+    return df_context_mark(&r->context, "started", r->is_standby ? df_real_us() : started_us, err);
 }
 
 static int step_start(struct run *r, const struct df_step_options *o, struct df_err *err)
@@ -525,6 +535,10 @@ int df_step(const struct df_step_options *o)
             df_terrakube_tell_unstarted(o->terrakube, err.message);
         return err.cls == DF_ERR_RETRY || err.cls == DF_ERR_SYSTEM ? DF_EXIT_FAILURE
                                                                    : DF_EXIT_INPUT;
+    }
+    if (!r.doc) {
+        df_info("no step was given to this standby runner");
+        return DF_EXIT_OK;
     }
     int code = step_run(&r);
     if (may_follow(&r, code) && step_follow(&r))

@@ -21,8 +21,9 @@ struct df_link {
     char *endpoint_file;
     char *ca_file;
     char *token_file; /* NULL: the bearer is fixed */
-    char *uid;
-    int failures; /* in a row */
+    char *uid;        /* of the step */
+    char *standby;    /* NULL: it has a step */
+    int failures;     /* in a row */
 };
 
 void df_link_free(struct df_link *l)
@@ -35,6 +36,7 @@ void df_link_free(struct df_link *l)
     free(l->ca_file);
     free(l->token_file);
     free(l->uid);
+    free(l->standby);
     free(l);
 }
 
@@ -57,7 +59,7 @@ int df_link_new(const struct df_link_options *o, struct df_link **ret, struct df
     if (!l)
         return df_fail_oom(err);
     l->server = copy_url(o->server, strlen(o->server));
-    if (!l->server || copy_text(o->uid, &l->uid) < 0 ||
+    if (!l->server || copy_text(o->uid, &l->uid) < 0 || copy_text(o->standby, &l->standby) < 0 ||
         copy_text(o->endpoint_file, &l->endpoint_file) < 0 ||
         copy_text(o->ca_file, &l->ca_file) < 0 || copy_text(o->token_file, &l->token_file) < 0)
         return df_fail_oom(err);
@@ -76,14 +78,20 @@ int df_link_copy(const struct df_link *l, const char *token, struct df_link **re
                                       .endpoint_file = l->endpoint_file,
                                       .ca_file = l->ca_file,
                                       .uid = l->uid,
+                                      .standby = l->standby,
                                       .token = token};
     return df_link_new(&o, ret, err);
 }
 
-int df_link_set_token(struct df_link *l, const char *token, struct df_err *err)
+int df_link_set_step(struct df_link *l, const char *uid, const char *token, struct df_err *err)
 {
-    free(l->token_file);
-    l->token_file = NULL;
+    char *copy = strdup(uid);
+    if (!copy)
+        return df_fail_oom(err);
+    free(l->uid);
+    l->uid = copy;
+    free(DF_TAKE(l->standby));
+    free(DF_TAKE(l->token_file));
     return df_http_set_bearer(l->http, token, err);
 }
 
@@ -105,7 +113,8 @@ static int reread_token(struct df_link *l, struct df_err *err)
 int df_link_send(struct df_link *l, struct df_http_request *req, const char *path,
                  struct df_http_response *ret, struct df_err *err)
 {
-    DF_FREE char *url = df_strf("%s/v1/steps/%s%s", l->server, l->uid, path);
+    DF_FREE char *url = df_strf("%s/v1/%s/%s%s", l->server, l->standby ? "runners" : "steps",
+                                l->standby ? l->standby : l->uid, path);
     if (!url)
         return df_fail_oom(err);
     if (l->token_file && reread_token(l, err) < 0)

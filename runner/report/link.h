@@ -1,5 +1,5 @@
 /*
- * link.h - the connection of one step and one thread to the spawner: its address, which may change
+ * link.h - the connection of one step (or of a runner that waits for one) and one thread to the spawner: its address, which may change
  * when the spawner restarts, and the back-off between attempts. A proxy of the environment is not
  * used: clusters add one to pods, and it rarely reaches the services of the cluster.
  *
@@ -16,9 +16,10 @@ struct df_link_options {
     const char *server;        /* URL */
     const char *endpoint_file; /* has the URL of a spawner that restarted; or NULL */
     const char *ca_file;       /* PEM to trust; NULL: the system's */
-    const char *uid;
-    const char *token;      /* the bearer; NULL with token_file */
-    const char *token_file; /* read again for each attempt, because Kubernetes renews it */
+    const char *uid;           /* of the step */
+    const char *standby;       /* instead: the id of a standby runner, which has no step yet */
+    const char *token;         /* the bearer; NULL with token_file */
+    const char *token_file;    /* read again for each attempt, because Kubernetes renews it */
 };
 /* The strings are copied. Connects lazily. */
 int df_link_new(const struct df_link_options *o, struct df_link **ret,
@@ -33,10 +34,11 @@ static inline void df_cleanup_link(struct df_link **l)
 }
 #define DF_LINK DF_CLEANUP(df_cleanup_link)
 
-/* Sets the bearer from now on, instead of a token file. */
-int df_link_set_token(struct df_link *l, const char *token, struct df_err *err) DF_MUST_CHECK;
+/* From now on the link is of this step, and has this bearer instead of a token file. */
+int df_link_set_step(struct df_link *l, const char *uid, const char *token,
+                     struct df_err *err) DF_MUST_CHECK;
 
-/* One attempt. path is relative to /v1/steps/{uid}; sets req->url, and idle_timeout_ms if it is 0.
+/* One attempt. path is relative to /v1/steps/{uid}, or to /v1/runners/{standby}; sets req->url, and idle_timeout_ms if it is 0.
  * Any answer is success. */
 int df_link_send(struct df_link *l, struct df_http_request *req, const char *path,
                  struct df_http_response *ret, struct df_err *err) DF_MUST_CHECK;

@@ -23,6 +23,7 @@ struct df_report_spawner {
     const char *endpoint_file; /* or NULL */
     const char *ca_file;       /* PEM to trust; NULL: the system's */
     const char *uid;
+    const char *standby; /* instead, with token_file: the id of a runner that waits for a step */
     const char *claim_token; /* or, for df_report_confirm(), the step token */
     const char *token_file;  /* instead: read again for each attempt */
     const char *claim_id;    /* 32 hex digits, which tell this runner from others */
@@ -41,7 +42,8 @@ void df_report_free(struct df_report *r); /* NULL is fine */
 /* Claims the step and returns its document (it has secrets: df_json_wipe() it). Retries with the
  * same claimId while the spawner cannot be reached, until *stop (may be NULL) or for pending_ms;
  * then starts the sender. After CONFLICT AlreadyClaimed or StepOver, or DENIED, the runner must not
- * start the tool. To be called once; the directory backend has no claim. */
+ * start the tool. A standby runner waits until a step is given to it, whatever pending_ms; *ret NULL:
+ * none will be (StepOver), or *stop. To be called once; the directory backend has no claim. */
 int df_report_claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
 

@@ -19,6 +19,7 @@ struct spawner_report {
     struct df_sender *sender;
     int64_t give_up_ms;
     char claim_id[33];
+    bool is_standby; /* until it has a step */
     bool claimed;
 };
 
@@ -83,17 +84,18 @@ static int claim_body(const char *id, char **ret, struct df_err *err)
 
 static int start_sender(struct spawner_report *s, const cJSON *step, struct df_err *err)
 {
-    const char *token = df_json_str(step, "stepToken");
-    if (!token)
-        return df_fail(err, DF_ERR_SYSTEM, "claim: the step document has no stepToken");
+    const char *uid = df_json_str(step, "uid"), *token = df_json_str(step, "stepToken");
+    if (!uid || !token)
+        return df_fail(err, DF_ERR_SYSTEM, "claim: the step document has no uid or stepToken");
     struct df_link *link;
-    if (df_link_set_token(s->link, token, err) < 0 || df_link_copy(s->link, token, &link, err) < 0)
+    if (df_link_set_step(s->link, uid, token, err) < 0 ||
+        df_link_copy(s->link, token, &link, err) < 0)
         return -1;
     return df_sender_start(s->sender, link, err);
 }
 
-static int ask_for_step(struct spawner_report *s, const volatile bool *stop, int64_t pending_ms,
-                        struct df_http_response *answer, struct df_err *err)
+static int send_claim(struct spawner_report *s, const struct df_patience *patience,
+                      struct df_http_response *answer, struct df_err *err)
 {
     DF_FREE char *body = NULL;
     if (claim_body(s->claim_id, &body, err) < 0)
@@ -102,13 +104,50 @@ static int ask_for_step(struct spawner_report *s, const volatile bool *stop, int
     req.body = body;
     req.body_len = strlen(body);
     req.max_response = DF_LIMIT_STEP_DOCUMENT;
-    const struct df_patience patience = {df_mono_ms() + pending_ms, stop};
-    if (df_link_try(s->link, &req, "/claim", &patience, answer, err) < 0)
-        return df_err_wrap(err, "claim");
+    return df_link_try(s->link, &req, "/claim", patience, answer, err) < 0
+               ? df_err_wrap(err, "claim")
+               : 0;
+}
+
+static int check_claim(struct spawner_report *s, const struct df_http_response *answer,
+                       struct df_err *err)
+{
     if (answer->status == 409)
         return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
                               "claim: the step was given to another runner");
     return check_answer(s, answer, "claim", err);
+}
+
+static int ask_for_step(struct spawner_report *s, const volatile bool *stop, int64_t pending_ms,
+                        struct df_http_response *answer, struct df_err *err)
+{
+    const struct df_patience patience = {df_mono_ms() + pending_ms, stop};
+    return send_claim(s, &patience, answer, err) < 0 ? -1 : check_claim(s, answer, err);
+}
+
+/* 404: a replica of an older version, which will be replaced. */
+static bool asks_again(struct spawner_report *s, const struct df_http_response *answer,
+                       const struct df_patience *patience)
+{
+    return answer->status == 204 || (answer->status == 404 && df_link_pause(s->link, patience));
+}
+
+/* The spawner answers 204 after some seconds without a step. *ret: false if there will be none. */
+static int wait_for_step(struct spawner_report *s, const volatile bool *stop, bool *ret,
+                         struct df_http_response *answer, struct df_err *err)
+{
+    const struct df_patience patience = {INT64_MAX, stop};
+    struct df_err why = {0};
+    int sent;
+    do {
+        df_http_response_free(answer);
+        sent = send_claim(s, &patience, answer, &why);
+    } while (sent == 0 && asks_again(s, answer, &patience) && !df_stopped(stop));
+    int status = sent < 0 ? 0 : answer->status;
+    *ret = status == 200 || (status != 410 && !df_stopped(stop));
+    if (!*ret)
+        return 0;
+    return sent < 0 ? df_err_pass(err, &why) : check_claim(s, answer, err);
 }
 
 static int spawner_confirm(struct df_report *r, const cJSON *document, const volatile bool *stop,
@@ -127,8 +166,13 @@ static int spawner_claim(struct df_report *r, const volatile bool *stop, int64_t
 {
     struct spawner_report *s = spawner_of(r);
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    if (ask_for_step(s, stop, pending_ms, &answer, err) < 0)
+    bool has_step = true;
+    *ret = NULL;
+    if ((s->is_standby ? wait_for_step(s, stop, &has_step, &answer, err)
+                       : ask_for_step(s, stop, pending_ms, &answer, err)) < 0)
         return -1;
+    if (!has_step)
+        return 0;
     cJSON *step = NULL;
     int parsed = df_json_parse(df_buf_str(&answer.body), answer.body.len, &step, err);
     df_buf_wipe(&answer.body);
@@ -321,12 +365,14 @@ int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **r
     if (!s)
         return df_fail_oom(err);
     s->base.backend = &backend;
+    s->is_standby = o->standby;
     s->give_up_ms = o->give_up_ms;
     (void)snprintf(s->claim_id, sizeof(s->claim_id), "%s", o->claim_id);
     const struct df_link_options link = {.server = o->server,
                                          .endpoint_file = o->endpoint_file,
                                          .ca_file = o->ca_file,
                                          .uid = o->uid,
+                                         .standby = o->standby,
                                          .token = o->claim_token,
                                          .token_file = o->token_file};
     if (df_link_new(&link, &s->link, err) < 0 || df_sender_new(o->spool_dir, &s->sender, err) < 0) {

@@ -16,6 +16,7 @@ struct fixture {
     char *endpoint;
     struct step_server server;
     struct df_report *report;
+    volatile bool stop; /* for calls that take one */
 };
 
 static inline void write_endpoint(const struct fixture *f)

@@ -1,6 +1,6 @@
 /*
  * step_server.h - a spawner for tests: a real HTTP server that plays docs/step-protocol.md for one
- * step, and can be told to lose answers, drop requests, stall, refuse, forget and move.
+ * step and for the standby runner that may claim it, and can be told to lose answers, drop requests, stall, refuse, forget and move.
  *
  * Everything behind the lock; tests read and set it between server_lock() and server_unlock().
  */
@@ -24,6 +24,7 @@ struct step_server {
 
     char claim_id[64];
     unsigned claims; /* requests, repeated ones included */
+    unsigned asked;  /* requests of the standby runner */
     struct df_buf streams[2];
     uint64_t ends[2];
     char (*expected)(uint64_t at); /* set: the bytes of the log are compared, not kept */
@@ -213,17 +214,19 @@ static inline enum MHD_Result server_handle(void *cls, struct MHD_Connection *c,
         *upload_size = 0;
         return MHD_YES;
     }
-    static const char prefix[] = "/v1/steps/u-1";
-    if (!df_starts_with(url, prefix))
+    static const char step[] = "/v1/steps/u-1", standby[] = "/v1/runners/standby-1";
+    bool asks = df_streq(url, "/v1/runners/standby-1/claim");
+    if (!asks && !df_starts_with(url, step))
         return server_say(c, 404, "{\"type\":\"NotFound\"}");
     server_lock(s);
     while (s->stalled)
         (void)pthread_cond_wait(&s->changed, &s->lock);
     s->requests++;
+    s->asked += asks;
     bool lose = s->lose_every && s->requests % s->lose_every == 0;
     enum MHD_Result result = MHD_NO;
     if (!s->drop_every || s->requests % s->drop_every != 0)
-        result = server_route(s, c, method, url + strlen(prefix), &r->body);
+        result = server_route(s, c, method, url + strlen(asks ? standby : step), &r->body);
     server_unlock(s);
     return lose ? MHD_NO : result;
 }
