@@ -31,6 +31,7 @@
 #include "spawner/open_blobs.h"
 #include "spawner/open_engines.h"
 #include "spawner/requests/deletions.h"
+#include "spawner/steps/standby.h"
 #include "spawner/steps/terrakube.h"
 #include "spawner/store/vault/open_sources.h"
 
@@ -211,6 +212,11 @@ static int open_claims(struct df_service *s, struct df_err *err)
     return c->claim_jwks_url || s->spawner.kube ? df_claims_new(&o, &s->spawner.claims, err) : 0;
 }
 
+static int open_standby(struct df_spawner *p, struct df_err *err)
+{
+    return p->config->runs_pods ? df_standby_new(&p->standby, err) : 0;
+}
+
 /* Before the endpoint is published: who finds the service finds the token. */
 static int open_local_token(struct df_spawner *p, struct df_err *err)
 {
@@ -297,7 +303,8 @@ static int start(struct df_service *s, struct df_err *err)
         df_control_new(p, &p->control, err) < 0 || df_journal_new(p->store, &p->journal, err) < 0 ||
         df_open_engines(p, cluster_namespace(s), step_namespace(s), err) < 0 ||
         wait_for_store(s, err) < 0 || df_check_engines(p, err) < 0 || open_claims(s, err) < 0 ||
-        know_terrakube(s, err) < 0 || start_api(s, err) < 0 || start_work(s, err) < 0)
+        open_standby(p, err) < 0 || know_terrakube(s, err) < 0 || start_api(s, err) < 0 ||
+        start_work(s, err) < 0)
         return -1;
     return open_door(s, err);
 }
@@ -314,6 +321,7 @@ static void close_all(struct df_service *s)
     df_journal_free(p->journal);
     df_election_free(s->election);
     df_claims_free(p->claims);
+    df_standby_free(p->standby);
     df_deletions_free(p->deletions);
     if (p->states)
         df_states_close(p->states);

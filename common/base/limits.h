@@ -219,6 +219,7 @@
 #define DF_TIMEOUT_GRACE_SECONDS 900      /* SIGINT to SIGKILL of tofu */
 #define DF_TIMEOUT_RESULT_SECONDS 900     /* how long a runner retries to deliver its result */
 #define DF_TIMEOUT_PENDING_SECONDS 120    /* a step that is never claimed has failed */
+#define DF_STANDBY_LIFE_SECONDS 3600      /* how long a standby runner waits for a step */
 #define DF_TIMEOUT_MARGIN_SECONDS 30      /* added to a deadline before a process counts as lost */
 #define DF_SHOWN_RIPE_SECONDS (12 * 3600) /* AWS gives no keys of a role for longer */
 #define DF_PLAN_LIFE_SECONDS (7 * 24 * 3600) /* an approved plan older than this is refused */
@@ -249,6 +250,7 @@
 #define DF_LIMIT_LABELS 100
 #define DF_LIMIT_BLOB_HEADS 32               /* of growing blobs, in memory: at most 64 KiB each */
 #define DF_LIMIT_AWAITING 256                /* runs that are woken when their executor comes */
+#define DF_LIMIT_STANDBY 256                 /* runners that wait for a step: a pod each */
 #define DF_LIMIT_TOLERATIONS 100             /* of one pod; all levels together */
 #define DF_LIMIT_MOUNTS 100                  /* volumes of a kind; each is set up by the kubelet */
 #define DF_LIMIT_POD_PATCHES 8               /* podTemplate patches; there are three levels */

@@ -1,8 +1,5 @@
 #include "spawner/api/follow.h"
 
-#include <microhttpd.h>
-#include <poll.h>
-
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "spawner/http/server.h"
@@ -34,12 +31,7 @@ int df_follower_init(struct df_follower *f, const struct df_request *req, const 
 {
     if (df_connections_follow(req->api->connections, df_request_connection(req), err) < 0)
         return -1;
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CONNECTION_FD);
-    *f = (struct df_follower){.api = req->api,
-                              .s = req->s,
-                              .client_fd = info ? info->connect_fd : -1,
-                              .sent_ms = df_mono_ms()};
+    *f = (struct df_follower){.api = req->api, .s = req->s, .req = req, .sent_ms = df_mono_ms()};
     if (!run) {
         df_subscribe(f->s->journal, &f->subscription, NULL, 0, false);
         return 0;
@@ -73,12 +65,6 @@ uint64_t df_follower_mark(const struct df_follower *f)
     return df_subscription_mark(f->s->journal, &f->subscription);
 }
 
-static bool client_is_gone(const struct df_follower *f)
-{
-    struct pollfd p = {.fd = f->client_fd, .events = POLLRDHUP};
-    return poll(&p, 1, 0) > 0 && (p.revents & (POLLRDHUP | POLLHUP | POLLERR | POLLNVAL));
-}
-
 enum wake_up { CHANGED, HEARTBEAT_DUE, CLIENT_GONE, SERVER_STOPPING };
 
 static enum wake_up wait_for_change(struct df_follower *f, uint64_t mark)
@@ -88,7 +74,7 @@ static enum wake_up wait_for_change(struct df_follower *f, uint64_t mark)
             return CHANGED;
         if (df_api_is_stopping(f->api))
             return SERVER_STOPPING;
-        if (client_is_gone(f))
+        if (df_request_client_left(f->req))
             return CLIENT_GONE;
         int64_t left = f->sent_ms + HEARTBEAT_MS - df_mono_ms();
         if (left <= 0) {

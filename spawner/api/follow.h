@@ -15,8 +15,8 @@
 struct df_follower {
     struct df_api *api;
     struct df_spawner *s;
-    int client_fd;
-    char run[64]; /* its name */
+    const struct df_request *req; /* lives until its response has ended */
+    char run[64];                 /* its name */
     char run_uid[64];
     struct df_subscription subscription;
     int64_t sent_ms; /* monotonic: the last time that something was sent */

@@ -122,6 +122,10 @@ DF_HANDLER(df_put_step_outputs);
 DF_HANDLER(df_get_step_shown);
 DF_HANDLER(df_put_step_shown);
 
+/* runners.c */
+int df_gate_runner(struct df_request *req, struct df_err *err);
+DF_HANDLER(df_claim_for_runner);
+
 /* providers.c */
 int df_gate_providers(struct df_request *req, struct df_err *err);
 DF_HANDLER(df_get_provider_file);

@@ -17,6 +17,7 @@
 #define AUDIT(verb, what) .audit = (verb), .kind = (what)
 #define BASIC .basic = true
 #define GATE(function) .gate = (function)
+#define WAITS .waits = true
 /* Reads that any replica serves from its cache while none leads. */
 #define ANY_REPLICA .any_replica = true
 #define LIST "limit cursor namePrefix label order"
@@ -127,6 +128,9 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/v1/storage", READ, df_get_storage, .query = "executor"),
     ROUTE("GET", "/v1/backup", ADMIN, df_get_backup, .query = "key", AUDIT("read", "Backup")),
     ROUTE("GET", "/v1/audit", ADMIN, df_list_audit, .query = "limit cursor"),
+
+    ROUTE("POST", "/v1/runners/{id}/claim", STEP, df_claim_for_runner,
+          BODY(JSON, DF_LIMIT_STEP_REPORT), GATE(df_gate_runner), WAITS),
 
     ROUTE("POST", "/v1/steps/{uid}/claim", STEP, df_claim_step, BODY(JSON, DF_LIMIT_STEP_REPORT),
           GATE(df_gate_claim)),

@@ -13,6 +13,7 @@
 #include "common/metrics/metrics.h"
 #include "spawner/control/hourly.h"
 #include "spawner/control/lock_queue.h"
+#include "spawner/control/standby_pool.h"
 #include "spawner/engine/job/workflow_job.h"
 #include "spawner/journal/events.h"
 #include "spawner/journal/journal.h"
@@ -29,6 +30,7 @@ void df_control_notify(struct df_control *c, const char *name)
     df_queue_wake(c->queue, DF_KIND_TASK_ACTION, name);
     if (df_starts_with(name, DF_WORKFLOW_PREFIX))
         df_lock_queue_wake(c->s->store, c->queue, DF_KIND_TASK_ACTION, name);
+    df_standby_notify(c, name);
 }
 
 /* The store notifies of the service's own writes in the writer's thread (store.h), so a pass that
@@ -184,6 +186,7 @@ void df_control_free(struct df_control *c)
 {
     if (!c)
         return;
+    df_standby_pool_stop(c->standby_pool);
     df_hourly_stop(c->hourly);
     df_reporter_stop(c->reporter);
     df_events_stop(c->events);
@@ -218,12 +221,14 @@ int df_control_start(struct df_control *c, struct df_err *err)
     if (wake_unfinished(c, err) < 0 ||
         df_store_each(c->s->store, DF_KIND_EXECUTOR, NULL, wake_busy, c, err) < 0 ||
         df_reporter_start(c->s, &c->reporter, err) < 0 ||
-        df_events_start(c->s, &c->events, err) < 0 || df_hourly_start(c->s, &c->hourly, err) < 0)
+        df_events_start(c->s, &c->events, err) < 0 || df_hourly_start(c->s, &c->hourly, err) < 0 ||
+        df_standby_pool_start(c, &c->standby_pool, err) < 0)
         return -1;
     for (; c->worker_count < n; c->worker_count++) {
         int failed = pthread_create(&c->workers[c->worker_count], NULL, worker_thread, c);
         if (failed) {
             join_workers(c);
+            df_standby_pool_stop(DF_TAKE(c->standby_pool));
             return df_fail_errno(err, failed, "start a worker");
         }
     }
@@ -327,6 +332,7 @@ void df_control_stop(struct df_control *c, bool cancel_steps)
     if (cancel_steps)
         cancel_live(c);
     join_workers(c);
+    df_standby_pool_stop(DF_TAKE(c->standby_pool));
     df_hourly_stop(DF_TAKE(c->hourly));
     df_reporter_stop(DF_TAKE(c->reporter));
     df_events_stop(DF_TAKE(c->events));

@@ -38,9 +38,10 @@ struct df_control {
 
     struct df_slots slots;
     struct df_awaiting awaiting;
-    struct df_reporter *reporter; /* NULL: no State Service */
-    struct df_hourly *hourly;     /* applies retention */
-    struct df_events *events;     /* NULL: no step runs in a cluster */
+    struct df_reporter *reporter;         /* NULL: no State Service */
+    struct df_hourly *hourly;             /* applies retention */
+    struct df_standby_pool *standby_pool; /* NULL: the engine has no standby runners */
+    struct df_events *events;             /* NULL: no step runs in a cluster */
 };
 
 int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,

@@ -5,6 +5,7 @@
 #include "common/base/log.h"
 #include "spawner/model/recipe.h"
 #include "spawner/steps/recovery.h"
+#include "spawner/steps/standby.h"
 #include "spawner/steps/unrecorded.h"
 
 static const char *owner_of(const cJSON *run)
@@ -36,7 +37,7 @@ static bool lives_with(const struct df_engine_observation *observed)
 
 /* The step may have been in the pod of an earlier step of the run (shared_pod.h): nobody knows that
  * without its TaskAction. So each call goes to the earlier steps, too, whose pods ended long ago
- * otherwise. */
+ * otherwise. That it was in the pod of a standby runner is in the status of the run. */
 typedef int (*call)(struct df_engine *e, const struct df_engine_step *step, void *arg,
                     struct df_err *err);
 
@@ -47,6 +48,25 @@ static int call_all(struct df_spawner *s, const struct df_engine_step *step, cal
         if (what(s->engines.engines[i], step, arg, err) < 0)
             return -1;
     return 0;
+}
+
+/* The Job of a standby runner has the runner's id. */
+static int call_own(struct df_spawner *s, const cJSON *run, const cJSON *step, call what, void *arg,
+                    struct df_err *err)
+{
+    struct df_engine_step lost = engine_step(s, run, step);
+    const char *noted = df_json_str(step, "standbyRunner");
+    char id[DF_LIMIT_NAME + 1] = "";
+    if (call_all(s, &lost, what, arg, err) < 0)
+        return -1;
+    if (noted)
+        df_copy(id, sizeof(id), noted);
+    else if (s->standby && lost.uid)
+        df_standby_of_step(s->standby, lost.uid, id);
+    if (!id[0])
+        return 0;
+    lost.name = lost.uid = id;
+    return call_all(s, &lost, what, arg, err);
 }
 
 static int call_up_to(struct df_spawner *s, const cJSON *run, const cJSON *step, call what,
@@ -61,7 +81,7 @@ static int call_up_to(struct df_spawner *s, const cJSON *run, const cJSON *step,
         if (call_all(s, &host, what, arg, err) < 0)
             return -1;
     }
-    return call_all(s, &lost, what, arg, err);
+    return call_own(s, run, step, what, arg, err);
 }
 
 static int look(struct df_engine *e, const struct df_engine_step *step, void *arg,
@@ -136,14 +156,16 @@ static int find_unrecorded(struct df_spawner *s, const cJSON *run, const cJSON *
     return 0;
 }
 
-static int clean_up(struct df_spawner *s, const struct df_engine_step *lost, struct df_err *err)
+static int clean(struct df_engine *e, const struct df_engine_step *step, void *arg,
+                 struct df_err *err)
 {
-    for (size_t i = 0; i < s->engines.count; i++) {
-        struct df_engine *e = s->engines.engines[i];
-        if (e->ops->cleanup(e, lost, err) < 0)
-            return -1;
-    }
-    return 0;
+    (void)arg;
+    return e->ops->cleanup(e, step, err);
+}
+
+static int clean_up(struct df_spawner *s, const cJSON *run, const cJSON *step, struct df_err *err)
+{
+    return call_own(s, run, step, clean, NULL, err);
 }
 
 /* In this order, as in the pass over a TaskAction: the list is made while the lock is held. */
@@ -163,7 +185,7 @@ int df_lost_step_settle(struct df_spawner *s, const cJSON *run, const cJSON *ste
     if (find_unrecorded(s, run, step, &lost, &unrecorded, err) < 0 ||
         df_state_release_dead(s->states, owner_of(run), lost.uid, &released, err) < 0)
         return -1;
-    if (clean_up(s, &lost, err) < 0)
+    if (clean_up(s, run, step, err) < 0)
         return -1;
     *ret_unrecorded = DF_TAKE(unrecorded);
     return 0;
@@ -184,12 +206,9 @@ static int is_lost(struct df_spawner *s, const cJSON *step, bool *ret, struct df
 static int remove_lost(struct df_spawner *s, const cJSON *run, const cJSON *step, bool *ret_lives,
                        struct df_err *err)
 {
-    const struct df_engine_step lost = engine_step(s, run, step);
     if (df_lost_step_lives(s, run, step, ret_lives, err) < 0)
         return -1;
-    if (*ret_lives)
-        return df_lost_step_end(s, run, step, err);
-    return clean_up(s, &lost, err);
+    return *ret_lives ? df_lost_step_end(s, run, step, err) : clean_up(s, run, step, err);
 }
 
 int df_lost_steps_remove(struct df_spawner *s, const cJSON *run, bool *ret_waits,

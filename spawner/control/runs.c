@@ -16,14 +16,17 @@
 #include "spawner/control/lost_step.h"
 #include "spawner/control/moved.h"
 #include "spawner/control/shared_pod.h"
+#include "spawner/control/standby_pool.h"
 #include "spawner/control/vanished_run.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/recipe.h"
+#include "spawner/model/shared_pod.h"
 #include "spawner/model/state_command.h"
 #include "spawner/model/storage.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/steps/plans.h"
 #include "spawner/steps/sealed.h"
+#include "spawner/steps/standby.h"
 #include "spawner/steps/unrecorded.h"
 
 /* The run is changed in memory and written once, at the end of the pass. */
@@ -178,6 +181,13 @@ static const char *finished_at(const cJSON *task)
                : NULL;
 }
 
+/* The standby runner that has the step, so that its pod is found without the TaskAction; or NULL. */
+static const char *standby_of(const cJSON *task)
+{
+    const char *host = df_shared_pod_host(task);
+    return df_task_has_runner(task) && df_standby_is(host) ? host : NULL;
+}
+
 /* A step that waits for its runner has no startedAt: the write that says that it runs brings it. */
 static int add_step(cJSON *steps, const char *name, const cJSON *task, struct df_err *err)
 {
@@ -188,7 +198,8 @@ static int add_step(cJSON *steps, const char *name, const cJSON *task, struct df
         df_json_add_str(step, "taskAction", df_json_str(task, "metadata.name"), err) < 0 ||
         df_json_add_str(step, "uid", df_json_str(task, "metadata.uid"), err) < 0 ||
         df_json_add_str(step, "phase", phase, err) < 0 ||
-        df_json_add_str(step, "startedAt", at, err) < 0)
+        df_json_add_str(step, "startedAt", at, err) < 0 ||
+        df_json_add_str(step, "standbyRunner", standby_of(task), err) < 0)
         return -1;
     return df_json_add_str(step, "finishedAt", finished_at(task), err);
 }
@@ -624,6 +635,7 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         discard_plan(p);
         wake_deleted_steps(p);
     }
+    df_standby_want(p->c, p->run, p->executor, p->plan, p->apply);
     *ret_wake_us = v.wake_us;
     return 0;
 }
@@ -660,12 +672,16 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
     DF_CLEANUP(free_pass) struct pass p = {.c = c};
     if (df_store_find(c->s->store, DF_KIND_RUN, name, &p.run, err) < 0)
         return -1;
-    if (!p.run)
+    if (!p.run) {
+        df_standby_forget(c, name);
         return df_vanished_run(c, name, ret_wake_us, err);
+    }
     bool done = false;
     if (reopen_edited(&p, err) < 0)
         return -1;
     bool is_final = df_run_is_final(p.run);
+    if (is_final)
+        df_standby_forget(c, name);
     if (is_final && wake_next(&p, err) < 0)
         return -1;
     if (df_applied_run(c, p.run, &done, ret_wake_us, err) < 0)

@@ -89,6 +89,40 @@ static int decide(struct df_slots *l, struct df_err *err)
     return df_admission_decide(&l->waiting, &limits, count, l, err);
 }
 
+static int64_t limit_of(const struct df_config *config, enum df_admission_by by,
+                        const char *class_name)
+{
+    const cJSON *class = cJSON_GetObjectItemCaseSensitive(config->classes, class_name);
+    switch (by) {
+    case DF_ADMISSION_NAMESPACE:
+        return config->limit_per_namespace;
+    case DF_ADMISSION_CLASS:
+        return df_json_int(class, "limit", DF_LIMIT_STEPS);
+    case DF_ADMISSION_ALL:
+    default:
+        return config->limit_steps;
+    }
+}
+
+static int room_of(const struct df_slots *l, const struct df_admission_step *step, int64_t *ret,
+                   struct df_err *err)
+{
+    const char *const of[] = {[DF_ADMISSION_ALL] = "",
+                              [DF_ADMISSION_NAMESPACE] = step->name_space,
+                              [DF_ADMISSION_CLASS] = step->class_name};
+    *ret = DF_LIMIT_STEPS;
+    for (size_t by = 0; by < DF_ARRAY_SIZE(of); by++) {
+        int64_t live = 0;
+        if (by == DF_ADMISSION_CLASS && !of[by][0])
+            continue;
+        if (count((void *)(uintptr_t)l, (enum df_admission_by)by, of[by], &live, err) < 0)
+            return -1;
+        int64_t left = limit_of(l->s->config, (enum df_admission_by)by, step->class_name) - live;
+        *ret = left < *ret ? left : *ret;
+    }
+    return 0;
+}
+
 /* ---- waking ---- */
 
 static void wake_locked(struct df_slots *l)
@@ -164,6 +198,29 @@ void df_slots_dequeue(struct df_slots *l, const char *name)
         wake_locked(l);
     }
     (void)pthread_mutex_unlock(&l->lock);
+}
+
+int64_t df_slots_waiting(struct df_slots *l, const char *class_name)
+{
+    int64_t n = 0;
+    (void)pthread_mutex_lock(&l->lock);
+    for (size_t i = 0; i < l->waiting.len; i++)
+        n += df_streq(l->waiting.steps[i]->class_name, class_name ? class_name : "");
+    (void)pthread_mutex_unlock(&l->lock);
+    return n;
+}
+
+int df_slots_room(struct df_slots *l, const cJSON *task, int64_t *ret, struct df_err *err)
+{
+    DF_FREE struct df_admission_step *step = df_admission_step_of(task);
+    if (!step)
+        return df_fail_oom(err);
+    (void)pthread_mutex_lock(&l->lock);
+    int result = room_of(l, step, ret, err);
+    if (l->waiting.len)
+        *ret = 0;
+    (void)pthread_mutex_unlock(&l->lock);
+    return result;
 }
 
 /* ---- acquire ---- */

@@ -64,6 +64,14 @@ void df_slots_wake(struct df_slots *l);
  * here, before steps that come later. */
 int df_slots_enqueue(struct df_slots *l, const cJSON *task, struct df_err *err) DF_MUST_CHECK;
 
+/* How many steps of this class wait for a slot. class_name: NULL: without a class. */
+int64_t df_slots_waiting(struct df_slots *l, const char *class_name);
+
+/* How many steps more than those that have a slot may run under all limits of this one: 0 if others
+ * wait. */
+int df_slots_room(struct df_slots *l, const cJSON *task, int64_t *ret,
+                  struct df_err *err) DF_MUST_CHECK;
+
 /* Removes the step from the queue, if it is there. */
 void df_slots_dequeue(struct df_slots *l, const char *name);
 

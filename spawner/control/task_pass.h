@@ -22,6 +22,7 @@ struct df_task_pass {
     bool pauses;         /* writes of this pass cause no other pass: DF_PASS_PAUSE */
     char claim_hash[65]; /* of the token for the runner's claim; not of workflows */
     cJSON *host; /* the step in whose pod this one starts, and which gives it its slot; or NULL */
+    cJSON *standby; /* status.engineRef of the standby runner that the step gets; or NULL */
 };
 
 /* What differs between the kinds of steps. Each hook may be called again after a crash at any

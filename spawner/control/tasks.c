@@ -17,6 +17,7 @@ static void free_pass(struct df_task_pass *p)
 {
     cJSON_Delete(p->task);
     cJSON_Delete(p->host);
+    cJSON_Delete(p->standby);
 }
 
 /* ---- act ---- */

@@ -6,6 +6,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/control/shared_pod.h"
+#include "spawner/control/standby_pool.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/steps/outcome.h"
 #include "spawner/steps/recovery.h"
@@ -13,11 +14,14 @@
 
 /* ---- begin ---- */
 
-/* An apply is offered to the pod of its plan, or that offer is over. */
+/* The step is offered to a pod that is there, or such an offer is over. */
 static int tofu_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
 {
     if (p->host)
         return df_shared_pod_join(task, p->host, err);
+    if (p->standby)
+        return df_json_set(df_json_object_at(task, "status"), "engineRef",
+                           cJSON_Duplicate(p->standby, true), err);
     df_shared_pod_leave(task);
     return df_runner_set_begun(task, p, err);
 }
@@ -28,10 +32,14 @@ static int tofu_begin(struct df_task_pass *p, struct df_err *err)
         return -1;
     if (p->host)
         return df_shared_pod_offer(p, err);
-    if (df_shared_pod_host(p->task))
+    if (df_json_at(p->task, "status.engineRef.podUid"))
         df_info("step %s gets a pod of its own: that of its plan did not take it", p->step.name);
-    int result = df_runner_begin(p, err);
+    if (df_standby_find(p, err) < 0)
+        return -1;
+    int result = p->standby ? df_standby_begin(p, err) : df_runner_begin(p, err);
     df_shared_pod_wake_host(p);
+    if (result == 0)
+        df_standby_leave(p);
     return result;
 }
 
@@ -159,6 +167,7 @@ static int set_disruption(cJSON *task, void *arg, struct df_err *err)
 
 static int tofu_after_observe(struct df_task_pass *p, struct df_err *err)
 {
+    df_standby_observe(p);
     if (df_shared_pod_observe(p, err) < 0 ||
         (p->observed.phase == DF_ENGINE_ENDED && recover(p, err) < 0))
         return -1;

@@ -19,6 +19,16 @@ struct df_engine_workflow {
     bool was_locked;        /* at the last observation another action held the target */
 };
 
+/* What a pod must be to serve a step. */
+struct df_standby_form {
+    char digest[33]; /* of the pod's template without names: SHA-256, its first half, in hex */
+    /* Of a step: how long its Job may live. Of a standby runner: how long its Job may live after the
+     * longest time that it may wait. */
+    int64_t seconds;
+    char run
+        [64]; /* whose step it is; of a standby runner: for whose apply alone it is, "": any step */
+};
+
 /* What an engine needs to know of a step. All borrowed during the call. */
 struct df_engine_step {
     const char *name;          /* of the TaskAction: deterministic, a DNS label */
@@ -36,6 +46,9 @@ struct df_engine_step {
     /* For create() of an engine with runs_pods: [{"name", "audience"}], the tokens of the pod's
      * account that its integrations exchange (job_object.h); else NULL. */
     const cJSON *identities;
+    /* For create() of a standby runner (steps/standby.h): the digest of its form; uid is its id then,
+     * and name that of the step for which alone it is, or its id. NULL: a step. */
+    const char *standby;
     struct df_engine_workflow workflow;
     bool was_created; /* create() succeeded once: an absent object was deleted */
     bool is_deleted;  /* its document is being deleted: cleanup() removes everything */
@@ -53,12 +66,15 @@ struct df_engine_pod {
 
 struct df_engine; /* opaque to callers */
 
+typedef int (*df_standby_visit)(void *arg, const cJSON *ref, const struct df_standby_form *form,
+                                int64_t age_ms, struct df_err *err);
+
 struct df_engine_ops {
     const char *name; /* "local" */
     /* Starts the runner. If a process of this uid lives, that is success and nothing is started. If
      * the deterministic name belongs to another uid: CONFLICT, for a workflow with the reason
      * TargetLocked and the holder in the message. ret_ref: {kind, name, uid} for
-     * status.engineRef. */
+     * status.engineRef; of a standby runner with hostUid, its id. */
     int (*create)(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
                   struct df_err *err);
     /* Starts what create() made suspended, once the step's document is recorded as handed over.
@@ -91,6 +107,13 @@ struct df_engine_ops {
      * runs_pods have it; NULL in the others. */
     int (*check_pod)(struct df_engine *e, const struct df_engine_step *step,
                      const struct df_engine_pod *pod, struct df_err *err);
+    /* The form of the pod that the step needs, for a comparison with standby runners. NULL in engines
+     * that have none: those whose runners do not claim as pods. */
+    int (*form)(struct df_engine *e, const struct df_engine_step *step, struct df_standby_form *ret,
+                struct df_err *err);
+    /* Lists the standby runners that exist, ended ones excepted: `ref` as create() gave it. RETRY: the
+     * engine does not know yet. NULL as above. */
+    int (*standbys)(struct df_engine *e, df_standby_visit visit, void *arg, struct df_err *err);
     void (*close)(struct df_engine *e);
 };
 

@@ -291,14 +291,20 @@ static void wait_for_change(struct relay *r)
     (void)pthread_cond_timedwait(&r->changed, &r->lock, &t);
 }
 
-static int relay_start(struct relay *r, struct df_err *err)
+/* The leader ends its wait when it loses this request. */
+static bool is_abandoned(const struct df_request *req)
+{
+    return req->route->waits && df_request_is_gone(req);
+}
+
+static int relay_start(struct relay *r, const struct df_request *req, struct df_err *err)
 {
     int failed = pthread_create(&r->thread, NULL, ask_leader, r);
     if (failed)
         return df_fail_errno(err, failed, "start a thread");
     r->has_thread = true;
     (void)pthread_mutex_lock(&r->lock);
-    while (!r->has_head && !r->has_ended && !is_replaced(r))
+    while (!r->has_head && !r->has_ended && !is_replaced(r) && !is_abandoned(req))
         wait_for_change(r);
     bool answered = r->has_head || r->has_ended;
     (void)pthread_mutex_unlock(&r->lock);
@@ -366,7 +372,7 @@ int df_forward(struct df_forwarder *f, struct df_request *req, struct df_respons
     if (relay_new(f, &r, err) < 0)
         return -1;
     r->epoch = leader.epoch;
-    if (relay_prepare(r, req, leader.address, err) < 0 || relay_start(r, err) < 0)
+    if (relay_prepare(r, req, leader.address, err) < 0 || relay_start(r, req, err) < 0)
         return -1;
     return relay_answer(&r, res, err);
 }

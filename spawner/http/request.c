@@ -44,14 +44,6 @@ static bool failed(const struct transaction *t)
     return t->err.cls != DF_ERR_NONE;
 }
 
-bool df_api_is_stopping(struct df_api *a)
-{
-    (void)pthread_mutex_lock(&a->lock);
-    bool stopping = a->stopping;
-    (void)pthread_mutex_unlock(&a->lock);
-    return stopping;
-}
-
 /* ---- lifecycle ---- */
 
 void *df_mhd_new(void *api, const char *uri, struct MHD_Connection *connection)
@@ -249,7 +241,8 @@ static void log_failure(struct transaction *t)
 {
     const char *route = t->req.route ? t->req.route->pattern : "?";
     unsigned skipped = 0;
-    if (df_streq(t->err.reason, "NotDecidedYet")) /* usual, for some milliseconds */
+    /* usual: for some milliseconds, and after a change of the leader */
+    if (df_streq(t->err.reason, "NotDecidedYet") || df_streq(t->err.reason, "NotListedYet"))
         df_debug("%s %s: %s", t->req.method, route, t->err.message);
     else if (df_streq(t->err.reason, "NoCapacity")) /* the sender asks again */
         df_info("%s %s: %s", t->req.method, route, t->err.message);

@@ -69,6 +69,10 @@ typedef int (*df_handler)(struct df_request *req, struct df_response *res, struc
 
 /* The request's connection in the list of the server (connections.h); NULL if it is not there. */
 struct df_connection *df_request_connection(const struct df_request *req);
+/* The client has disconnected. For the thread of the request, as the next one. */
+bool df_request_client_left(const struct df_request *req);
+/* Nobody waits for the response: the client has disconnected, or the server stops. */
+bool df_request_is_gone(const struct df_request *req);
 /* The value of this header of the request, or NULL. Borrowed. */
 const char *df_request_header(const struct df_request *req, const char *name);
 /* The value of this query parameter, or NULL. Borrowed. */

@@ -44,6 +44,7 @@ struct df_route {
     const char *kind;   /* the object's kind in the audit trail */
     bool basic;         /* HTTP basic is also accepted: password = token */
     bool token_in_path; /* STEP: the second parameter is its token, for tools that send no header */
+    bool waits;         /* the handler may wait for seconds, as long as its client does */
     bool any_replica;   /* a read that any replica may serve if none leads (forward.h) */
 };
 

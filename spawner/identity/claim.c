@@ -7,7 +7,6 @@
 
 #include "common/crypto/jwks.h"
 #include "common/http/http.h"
-#include "spawner/model/shared_pod.h"
 
 struct df_claims {
     struct df_jwks *keys;
@@ -94,12 +93,12 @@ static int refuse_token(struct df_err *err, const char *reason, const char *what
                           got ? got : "", wanted ? wanted : "");
 }
 
-static int check_place(const struct df_claims *c, const cJSON *task, const cJSON *kubernetes,
+static int check_place(const struct df_claims *c, const cJSON *ref, const cJSON *kubernetes,
                        struct df_err *err)
 {
-    const char *recorded = df_json_str(task, "status.engineRef.namespace");
+    const char *recorded = df_json_str(ref, "namespace");
     const char *namespace = recorded ? recorded : c->namespace;
-    const char *account = df_json_str(task, "status.engineRef.serviceAccountName");
+    const char *account = df_json_str(ref, "serviceAccountName");
     const char *got = df_json_str(kubernetes, "namespace");
     if (!namespace || !df_streq(got, namespace))
         return refuse_token(err, "TokenNamespace", "namespace", got, namespace);
@@ -126,20 +125,30 @@ static int take_pod(const cJSON *kubernetes, struct df_claim_pod *ret, struct df
     return 0;
 }
 
-int df_claim_check(struct df_claims *c, const cJSON *task, const char *token,
+static int verify(struct df_claims *c, const char *id, const char *token, cJSON **ret,
+                  struct df_err *err)
+{
+    DF_FREE char *audience = df_strf("dayfly/%s", id);
+    return audience ? df_jwks_verify(c->keys, token, audience, ret, err) : df_fail_oom(err);
+}
+
+int df_claim_check(struct df_claims *c, const char *id, const cJSON *ref, const char *token,
                    struct df_claim_pod *ret, struct df_err *err)
 {
     DF_JSON cJSON *claims = NULL;
-    const char *host = df_shared_pod_host(task);
-    DF_FREE char *audience = df_strf("dayfly/%s", host ? host : df_json_str(task, "metadata.uid"));
-    if (!audience)
-        return df_fail_oom(err);
-    if (df_jwks_verify(c->keys, token, audience, &claims, err) < 0)
+    if (verify(c, id, token, &claims, err) < 0)
         return -1;
     const cJSON *kubernetes = cJSON_GetObjectItemCaseSensitive(claims, "kubernetes.io");
-    if (check_place(c, task, kubernetes, err) < 0)
+    if (check_place(c, ref, kubernetes, err) < 0)
         return -1;
     return take_pod(kubernetes, ret, err);
+}
+
+int df_claim_check_audience(struct df_claims *c, const char *id, const char *token,
+                            struct df_err *err)
+{
+    DF_JSON cJSON *claims = NULL;
+    return verify(c, id, token, &claims, err);
 }
 
 /* ---- clients with a service account ---- */

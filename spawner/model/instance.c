@@ -7,8 +7,15 @@
 #include "spawner/model/rows.h"
 #include "spawner/model/tables.h"
 
+static const struct df_field standby_rows[] = {
+    WHOLE("min", 0, DF_LIMIT_STANDBY),
+    WHOLE("max", 0, DF_LIMIT_STANDBY),
+    {0},
+};
+
 static const struct df_field class_rows[] = {
     WHOLE("limit", 1, DF_LIMIT_STEPS),
+    OBJECT("standby", standby_rows),
     DF_ROW_PLACEMENT,
     {0},
 };
@@ -35,6 +42,16 @@ static void check_ephemeral_keys(const cJSON *member, const struct df_path *path
         f->no_memory = true;
 }
 
+static void check_standby(const cJSON *member, const struct df_path *path, struct df_faults *f)
+{
+    const struct df_path standby = {path, "standby", 0}, here = {&standby, "max", 0};
+    const cJSON *said = df_json_at(member, "standby");
+    int64_t min = df_json_int(said, "min", 0), max = df_json_int(said, "max", min);
+    if (max < min)
+        df_fault(f, &here, "is %lld, and min is %lld: it must not be less", (long long)max,
+                 (long long)min);
+}
+
 /* The members of a section have the same naming rule as documents. */
 static void check_member(cJSON *member, const struct df_field *rows, const struct df_path *path,
                          struct df_faults *f)
@@ -47,8 +64,10 @@ static void check_member(cJSON *member, const struct df_field *rows, const struc
         df_fault(f, path, "must be a mapping");
     else
         df_schema_check(rows, member, NULL, path, f);
-    if (f->count == before)
-        check_ephemeral_keys(member, path, f);
+    if (f->count > before)
+        return;
+    check_ephemeral_keys(member, path, f);
+    check_standby(member, path, f);
 }
 
 static int check_section(const char *name, cJSON *section, const struct df_field *rows,

@@ -263,12 +263,20 @@ when_final(const cJSON *task, const struct df_engine_observation *observed, int6
     return may_leave ? decide(DF_TASK_WAIT, end) : cancel_now(now_us);
 }
 
-/* The step was offered to the pod of another step. It gets resources of its own if that pod is gone
- * or does not take the offer in time. */
-static struct df_task_verdict when_offered(const struct df_engine_observation *observed,
+/* A standby runner that waits claims at once, and one that starts within seconds. */
+#define OFFERED_US (30 * SECOND_US)
+
+/* The step was offered to a standby runner or to the pod of another step. It gets resources of its own
+ * if that pod is gone, cannot start, or does not take the offer in time. */
+static struct df_task_verdict when_offered(const cJSON *task,
+                                           const struct df_engine_observation *observed,
                                            int64_t deadline, int64_t now_us)
 {
-    bool is_over = !is_alive(observed) || (deadline && now_us >= deadline);
+    int64_t created = df_task_timeline(task, "created", 0);
+    bool is_standby = !df_json_str(task, "status.engineRef.podUid");
+    if (is_standby && created && created + OFFERED_US < deadline)
+        deadline = extend_deadline(created + OFFERED_US, created, observed);
+    bool is_over = !is_alive(observed) || observed->gives_up || (deadline && now_us >= deadline);
     return is_over ? decide(DF_TASK_CREATE, 0) : decide(DF_TASK_WAIT, deadline);
 }
 
@@ -284,7 +292,7 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *observed, 
                    : fail_with(observed, "Canceled", "canceled before it began");
     }
     if (df_shared_pod_host(task))
-        return when_offered(observed, deadline, now_us);
+        return when_offered(task, observed, deadline, now_us);
     if (observed->gives_up || (deadline && now_us >= deadline))
         return fail_unclaimed(task, observed);
     if (is_alive(observed) && !observed->is_held)

@@ -20,6 +20,7 @@
 #include "spawner/steps/errored.h"
 #include "spawner/steps/lock_holder.h"
 #include "spawner/steps/outcome.h"
+#include "spawner/steps/standby.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/step_document.h"
 #include "spawner/steps/unrecorded.h"
@@ -47,9 +48,13 @@ struct claim {
     int64_t now_us;
 };
 
-static bool is_claim_id(const char *s)
+int df_step_check_claim_id(const cJSON *body, struct df_err *err)
 {
-    return s && strlen(s) == 32 && strspn(s, "0123456789abcdef") == 32;
+    const char *id = df_json_str(body, "claimId");
+    if (id && strlen(id) == 32 && strspn(id, "0123456789abcdef") == 32)
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                          "claimId: must be 32 lower-case hex digits");
 }
 
 /* Stores the pod that the verified token names. What the runner says about its pod is not
@@ -406,18 +411,21 @@ static bool shows_pod(const struct df_spawner *s, const cJSON *task, const char 
 static int check_pod_token(struct df_spawner *s, const cJSON *task, const char *token,
                            struct df_claim_pod *ret, struct df_err *err)
 {
+    const char *host = df_shared_pod_host(task);
+    const char *id = host ? host : df_json_str(task, "metadata.uid");
     if (!s->claims)
         return df_fail(err, DF_ERR_DENIED, "this spawner accepts no tokens of pods");
-    return df_claim_check(s->claims, task, token, ret, err);
+    return df_claim_check(s->claims, id, df_json_at(task, "status.engineRef"), token, ret, err);
 }
 
 /* In a shared pod only the runner of the host gets the step: the pod that the offer names, and the
  * claimId with which that runner claimed the host. Code of the host's module may have read the
- * token in the pod; the claimId was never outside the runner. */
+ * token in the pod; the claimId was never outside the runner. No module's code was ever in the pod of
+ * a standby runner, which is not a step. */
 static int check_host(struct df_spawner *s, const struct claim *c, struct df_err *err)
 {
     DF_JSON cJSON *host = NULL;
-    if (!c->host)
+    if (!c->host || df_standby_is(c->host))
         return 0;
     if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, c->host, &host, err) < 0)
         return -1;
@@ -460,10 +468,7 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
 {
     DF_JSON cJSON *task = NULL;
     struct claim c = {.token = token, .body = body, .now_us = df_real_us()};
-    if (!is_claim_id(df_json_str(body, "claimId")))
-        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
-                              "claimId: must be 32 lower-case hex digits");
-    if (find_claimable(s, uid, &task, err) < 0)
+    if (df_step_check_claim_id(body, err) < 0 || find_claimable(s, uid, &task, err) < 0)
         return -1;
     if (has_document(task))
         return confirm_claim(s, uid, &c, ret, err);

@@ -19,6 +19,8 @@
  * token is the step token, *ret has only the uid, and only the first runner succeeds. */
 int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* USER: the claim request has no good claimId. */
+int df_step_check_claim_id(const cJSON *body, struct df_err *err) DF_MUST_CHECK;
 /* Whether the token may claim the step, before a body is read; the errors of df_step_claim(). */
 int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token,
                         struct df_err *err) DF_MUST_CHECK;

@@ -86,7 +86,7 @@ class Sweep:
 def test_a_spawner_killed_at_random_moments_comes_to_the_true_end(world_of, claim, part):
     count = round(RUNS * part)
     print(f"DAYFLY_FAULT_SEED={SEED}")
-    world = world_of(claim=claim)
+    world = world_of(claim=claim, applyAhead=True)
     sweep = Sweep(world, count, random.Random(SEED))
     for i, name in enumerate(sweep.executors):
         world.make(name, placement={"podPerStep": i % 2 == 0})

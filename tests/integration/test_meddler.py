@@ -8,7 +8,7 @@ import random
 import time
 
 from lib.dayfly import wait_for
-from lib.ledger import FINAL
+from lib.ledger import FINAL, made_for
 from lib.replicas import Replicas
 from lib.workflows import is_over
 
@@ -174,7 +174,7 @@ class Meddler:
         self.world.check_at_most_once()
 
         def nobodys():
-            known = {t["metadata"]["uid"] for t in self.namespace.get("taskactions")}
+            known = {made_for(t) for t in self.namespace.get("taskactions")}
             return [j for j in self.namespace.get("jobs") if j["metadata"]["labels"]["dayfly.dev/step-uid"] not in known]
         try:
             wait_for("every Job to belong to a step", lambda: not nobodys())
@@ -188,7 +188,7 @@ class Meddler:
 
 def test_meddling_at_random_loses_doubles_and_leaves_nothing(home, namespace, tofu):
     print(f"DAYFLY_FAULT_SEED={SEED}")
-    world = Replicas(home, namespace, tofu)
+    world = Replicas(home, namespace, tofu, applyAhead=True)
     world.start()
     try:
         meddler = Meddler(world, RUNS, random.Random(SEED))

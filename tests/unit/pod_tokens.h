@@ -47,8 +47,8 @@ static int ask_cluster(void *arg, const char *path, struct df_buf *ret, struct d
 static struct df_engine_ops job_ops;
 static char job_engine[] = "job";
 
-/* A world whose steps run in pods, with the executor net and a run of it. */
-static int pods_make(void **state, const char *spec, const char *request)
+/* A world whose steps run in pods. */
+static int pods_open(void **state)
 {
     const struct df_claims_options o = {.fetch = ask_cluster, .namespace = "infra"};
     if (world_setup(state) < 0)
@@ -59,18 +59,26 @@ static int pods_make(void **state, const char *spec, const char *request)
     w->engine.engine.ops = &job_ops;
     w->engine.engine.is_remote = w->engine.engine.runs_pods = true;
     cluster_away = false;
-    make_executor(w, "net", spec);
-    cJSON_Delete(make_run(w, "net", request));
     return df_claims_new(&o, &w->s.claims, NULL);
 }
 
-static int pods_start(void **state)
+/* The same, with the executor net and a run of it. */
+static inline int pods_make(void **state, const char *spec, const char *request)
+{
+    if (pods_open(state) < 0)
+        return -1;
+    make_executor(*state, "net", spec);
+    cJSON_Delete(make_run(*state, "net", request));
+    return 0;
+}
+
+static inline int pods_start(void **state)
 {
     const struct world *w = *state;
     return df_control_start(w->s.control, NULL);
 }
 
-static int pods_setup(void **state, const char *spec, const char *request)
+static inline int pods_setup(void **state, const char *spec, const char *request)
 {
     return pods_make(state, spec, request) < 0 ? -1 : pods_start(state);
 }

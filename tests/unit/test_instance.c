@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "common/base/limits.h"
+#include "spawner/model/instance.h"
 #include "spawner/steps/step_document.h"
 #include "tests/unit/control_loop.h"
 
@@ -145,6 +146,17 @@ static void assert_refused(struct world *w, const char *body)
     assert_string_equal(err.message, UNKNOWN);
 }
 
+static void a_class_that_keeps_less_than_its_least_is_refused(void **state)
+{
+    struct df_err err = {0};
+    (void)state;
+    DF_JSON cJSON *good = json("{'a':{'standby':{'min':1}},'b':{'standby':{'min':1,'max':4}}}");
+    DF_JSON cJSON *bad = json("{'a':{'standby':{'min':3,'max':2}}}");
+    assert_int_equal(df_classes_check(good, NULL), 0);
+    assert_int_equal(df_classes_check(bad, &err), -1);
+    assert_non_null(strstr(err.message, "classes.a.standby.max: is 2, and min is 3"));
+}
+
 static void a_class_that_is_not_configured_is_refused_where_others_are(void **state)
 {
     struct world *w = *state;
@@ -180,6 +192,7 @@ int main(void)
         CONFIGURED(a_run_keeps_the_environment_it_was_made_with),
         CONFIGURED(who_says_what_about_the_pod_is_found_by_class_and_executor),
         CONFIGURED(more_variables_than_a_step_may_have_are_refused_when_the_run_is_asked_for),
+        cmocka_unit_test(a_class_that_keeps_less_than_its_least_is_refused),
         CONFIGURED(a_class_that_is_not_configured_is_refused_where_others_are),
         CONFIGURED(a_step_whose_class_was_taken_away_fails_before_it_starts),
     };

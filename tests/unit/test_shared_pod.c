@@ -205,6 +205,59 @@ static void an_offer_is_over_when_the_pod_cannot_take_it_any_more(void **state)
     }
 }
 
+#define STANDBY_S 30
+
+/* A standby runner claims within seconds; the pod of a plan has the whole time. */
+static void an_offer_to_a_standby_runner_is_over_sooner(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *host;
+        bool gives_up;
+        int64_t over_s;
+    } hosts[] = {
+        {"{'name':'standby-1','hostUid':'standby-1'}", false, STANDBY_S},
+        {"{'name':'net-1-plan','hostUid':'p','podUid':'pod'}", false, PENDING_S},
+        {"{'name':'standby-1','hostUid':'standby-1'}", true, 0},
+        {"{'name':'net-1-plan','hostUid':'p','podUid':'pod'}", true, 0},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(hosts); i++) {
+        DF_JSON cJSON *task = make_offer(&(struct step){0});
+        struct df_engine_observation seen = observed(STARTING, false);
+        int64_t over_us = EPOCH + hosts[i].over_s * SECOND;
+        change(task, "status.engineRef", hosts[i].host);
+        seen.gives_up = hosts[i].gives_up;
+        assert_int_equal(df_task_next(task, &seen, over_us).next, DF_TASK_CREATE);
+        struct df_task_verdict v = df_task_next(task, &seen, over_us - 1);
+        assert_int_equal(v.next, seen.gives_up ? DF_TASK_CREATE : DF_TASK_WAIT);
+        assert_int_equal(v.wake_us, seen.gives_up ? 0 : over_us);
+    }
+}
+
+static void an_offer_to_a_standby_runner_ends_no_later_than_any_other(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task = make_offer(&(struct step){0});
+    struct df_engine_observation seen = observed(RUNNING, false);
+    change(task, "status.engineRef", "{'name':'standby-1','hostUid':'standby-1'}");
+    change(task, "spec.pendingSeconds", "9");
+    assert_int_equal(df_task_next(task, &seen, EPOCH).wake_us, EPOCH + 9 * SECOND);
+}
+
+/* While the engine could not be reached, nobody saw whether the runner had come. */
+static void an_offer_to_a_standby_runner_outlives_a_time_without_the_engine(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task = make_offer(&(struct step){0});
+    struct df_engine_observation seen = observed(RUNNING, false);
+    int64_t back_us = EPOCH + STANDBY_S * SECOND;
+    change(task, "status.engineRef", "{'name':'standby-1','hostUid':'standby-1'}");
+    seen.reachable_since_us = back_us;
+    struct df_task_verdict v = df_task_next(task, &seen, back_us);
+    assert_int_equal(v.next, DF_TASK_WAIT);
+    assert_int_equal(v.wake_us, back_us + MARGIN_S * SECOND);
+}
+
 static void an_offer_that_nobody_took_is_no_lost_attempt(void **state)
 {
     (void)state;
@@ -250,6 +303,9 @@ int main(void)
         cmocka_unit_test(a_step_with_resources_of_its_own_keeps_them),
         cmocka_unit_test(what_comes_next_follows_from_plan_run_and_apply),
         cmocka_unit_test(an_offer_is_over_when_the_pod_cannot_take_it_any_more),
+        cmocka_unit_test(an_offer_to_a_standby_runner_is_over_sooner),
+        cmocka_unit_test(an_offer_to_a_standby_runner_ends_no_later_than_any_other),
+        cmocka_unit_test(an_offer_to_a_standby_runner_outlives_a_time_without_the_engine),
         cmocka_unit_test(an_offer_that_nobody_took_is_no_lost_attempt),
         cmocka_unit_test(a_plan_whose_pod_is_lent_leaves_the_pod_alone),
         cmocka_unit_test(a_plan_whose_pod_is_lent_cleans_nothing_when_it_has_ended),

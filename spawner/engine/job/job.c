@@ -13,14 +13,17 @@ static struct df_job_engine *job_of(struct df_engine *e)
     return (struct df_job_engine *)(void *)e;
 }
 
-/* The step whose Job and pod this one shares. Its runner has claimed it, so that a pod that is absent
- * was deleted. */
+/* What the Job and the pod of this step were made for: a standby runner; or, if the reference names the
+ * pod, another step, whose runner has claimed it, so that a pod that is absent was deleted. */
 static struct df_engine_step host_of(const struct df_engine_step *step)
 {
     struct df_engine_step host = *step;
     host.name = df_json_str(step->ref, "name");
+    const char *pod = df_json_str(step->ref, "podUid");
     host.uid = df_shared_pod_host_of(step->ref);
-    host.pod = df_json_str(step->ref, "podUid");
+    if (!pod)
+        return host;
+    host.pod = pod;
     host.was_created = host.was_claimed = true;
     return host;
 }
@@ -36,6 +39,7 @@ static int begin_call(struct df_engine *e, const struct df_engine_step *step,
     };
     if (df_shared_pod_host_of(step->ref)) {
         ret->host = host_of(step);
+        ret->is_shared = df_json_str(step->ref, "podUid");
         ret->step = &ret->host;
     }
     const char *recorded = df_json_str(step->ref, "namespace");
@@ -88,20 +92,6 @@ static int create_secret(const struct df_job_call *c, const cJSON *job, struct d
     return result;
 }
 
-static int build_ref(const struct df_job_call *c, const cJSON *job, cJSON **ret, struct df_err *err)
-{
-    DF_JSON cJSON *ref = cJSON_CreateObject();
-    const char *account = df_json_str(job, "spec.template.spec.serviceAccountName");
-    if (df_json_add_str(ref, "kind", "Job", err) < 0 ||
-        df_json_add_str(ref, "name", df_kube_name(job), err) < 0 ||
-        df_json_add_str(ref, "namespace", c->name_space, err) < 0 ||
-        df_json_add_str(ref, "uid", df_kube_uid(job), err) < 0 ||
-        df_json_add_str(ref, "serviceAccountName", account ? account : "default", err) < 0)
-        return -1;
-    *ret = DF_TAKE(ref);
-    return 0;
-}
-
 /* A suspended Job needs its Secret before release() starts it. */
 static int job_create(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
                       struct df_err *err)
@@ -114,7 +104,7 @@ static int job_create(struct df_engine *e, const struct df_engine_step *step, cJ
         c.engine->o.by_secret && df_json_bool(df_json_at(job, "spec"), "suspend", false);
     if (needs_secret && create_secret(&c, job, err) < 0)
         return -1;
-    return build_ref(&c, job, ret_ref, err);
+    return df_job_ref(job, ret_ref, err);
 }
 
 static int job_release(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
@@ -189,7 +179,7 @@ static int job_cleanup(struct df_engine *e, const struct df_engine_step *step, s
         return -1;
     if (observed.phase == DF_ENGINE_PENDING || observed.phase == DF_ENGINE_RUNNING)
         return df_fail(err, DF_ERR_CONFLICT, "the pod of step %s still lives", step->name);
-    if (df_job_is_shared(&c))
+    if (c.is_shared)
         return 0;
     df_job_rejection_forget(&c);
     return c.kind->cleanup(&c, err);
@@ -258,6 +248,8 @@ static const struct df_engine_ops job_ops = {
     .cancel = job_cancel,
     .cleanup = job_cleanup,
     .check_pod = job_check_pod,
+    .form = df_job_form,
+    .standbys = df_job_standbys,
     .close = job_close,
 };
 

@@ -2,7 +2,7 @@
  * job_engine.h - shared by the parts of the engine `job`; for spawner/engine only. job.c has the
  * operations, tofu_step.c and workflow.c the two kinds of work, job_requests.c the requests that
  * both send, vault_secrets.c a check of both, job_rejection.c the last reason why a Job was not
- * created.
+ * created, standby.c the Jobs that wait for a step.
  */
 #ifndef DF_JOB_ENGINE_H
 #define DF_JOB_ENGINE_H
@@ -33,20 +33,15 @@ struct df_job_call {
     struct df_job_engine *engine;
     const struct df_engine_step *step; /* the step whose Job it is */
     const struct df_job_kind *kind;
-    /* If the step of the call shares the pod of another one: that other step, and `step` points
-     * here. */
+    /* If the step of the call is in the pod of a standby runner or of another step: what that pod was
+     * made for, and `step` points here. */
     struct df_engine_step host;
+    bool is_shared;         /* the pod is that of another step */
     const char *uid;        /* of the step of the call: whose result is looked for */
     const char *name_space; /* of the Job: the recorded one, or that of new Jobs */
     struct df_job_watch *watch;
     char name[64]; /* of the Job */
 };
-
-/* Does the step of the call share the Job of another one? */
-static inline bool df_job_is_shared(const struct df_job_call *c)
-{
-    return c->step == &c->host;
-}
 
 /* What differs between tofu steps and workflows. The operations fail as those of engine.h do. */
 struct df_job_kind {
@@ -73,6 +68,18 @@ extern const struct df_job_kind df_job_of_workflow; /* workflow.c */
 int df_job_place_of(struct df_job_engine *j, const char *name_space,
                     const struct df_job_place **ret, struct df_err *err) DF_MUST_CHECK;
 void df_job_places_close(struct df_job_engine *j);
+
+/* ---- references ---- */
+
+/* status.engineRef for this Job. The caller owns *ret. */
+int df_job_ref(const cJSON *job, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* ---- standby runners: operations of engine.h ---- */
+
+int df_job_form(struct df_engine *e, const struct df_engine_step *step, struct df_standby_form *ret,
+                struct df_err *err) DF_MUST_CHECK;
+int df_job_standbys(struct df_engine *e, df_standby_visit visit, void *arg,
+                    struct df_err *err) DF_MUST_CHECK;
 
 /* ---- requests ---- */
 

@@ -202,7 +202,7 @@ static char *handoff_text(const struct df_job_spec *spec)
 {
     DF_JSON cJSON *handoff = cJSON_CreateObject();
     bool by_token = spec->claim == DF_CLAIM_TOKEN;
-    if (df_json_add_str(handoff, "uid", spec->uid, NULL) < 0 ||
+    if (df_json_add_str(handoff, spec->standby ? "standby" : "uid", spec->uid, NULL) < 0 ||
         df_json_add_str(handoff, "server", spec->server_url, NULL) < 0 ||
         df_json_add_str(handoff, by_token ? "tokenFile" : "documentFile",
                         by_token ? DF_JOB_TOKEN_FILE : DF_JOB_STEP_FILE, NULL) < 0 ||
@@ -235,6 +235,7 @@ static int put_labels(cJSON *metadata, const struct df_job_spec *spec, struct df
         {DF_LABEL_RUN, spec->run},
         {DF_LABEL_EXECUTOR, spec->executor},
         {DF_LABEL_ACTION, spec->action},
+        {DF_LABEL_STANDBY, spec->standby},
     };
     cJSON *map = df_json_object_at(metadata, "labels");
     const cJSON *more;
@@ -292,8 +293,8 @@ static int64_t longest_seconds(const struct df_job_spec *spec, int64_t timeout_s
 
 /* The Job's deadline ends a runner that does not end by itself: the Job controller then deletes the
  * pod and everything in it. The deadline counts from the start of the Job, so it is the sum of: the
- * wait for a node and the image; the step; a second step in this pod and the wait for it; a
- * margin. */
+ * wait for a node and the image; the step; a second step in this pod and the wait for it; the wait of
+ * a standby runner; a margin. */
 static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_spec *spec,
                          struct df_err *err)
 {
@@ -302,6 +303,8 @@ static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_sp
                        DF_TIMEOUT_MARGIN_SECONDS;
     if (spec->apply_seconds)
         deadline += DF_TIMEOUT_PENDING_SECONDS + longest_seconds(spec, spec->apply_seconds);
+    if (spec->standby)
+        deadline += DF_STANDBY_LIFE_SECONDS;
     if (df_json_add_num(job_spec, "activeDeadlineSeconds", (double)deadline, err) < 0 ||
         df_json_add_num(job_spec, "ttlSecondsAfterFinished", (double)spec->ttl_seconds, err) < 0 ||
         (spec->claim == DF_CLAIM_SECRET && df_json_add_bool(job_spec, "suspend", true, err) < 0))

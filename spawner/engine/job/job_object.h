@@ -34,6 +34,7 @@
  * Job belongs to. */
 #define DF_LABEL_STEP_UID "dayfly.dev/step-uid"
 #define DF_LABEL_ACTION "dayfly.dev/action"
+#define DF_LABEL_STANDBY "dayfly.dev/standby" /* of a standby runner: the digest of its form */
 /* The watches select the Jobs and pods of this service by DF_JOB_SELECTOR. The NetworkPolicies of
  * charts/ and rbac/ select its pods by both labels, so every pod has them, and no placement may
  * change them. */
@@ -54,6 +55,7 @@ struct df_job_spec {
     const char *uid;                     /* of the TaskAction */
     const char *run, *executor, *action; /* run, executor: NULL: not of a run */
     const cJSON *labels;                 /* further ones; or NULL */
+    const char *standby; /* of a standby runner, whose id is name and uid: the digest of its form */
     enum df_claim_mode claim;
     const char *image;      /* of the runner, unless the placement has another one; or NULL */
     const char *server_url; /* for the handoff; NULL: the pod cannot reach the spawner */

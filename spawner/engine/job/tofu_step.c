@@ -59,6 +59,7 @@ int df_job_render(const struct df_job_options *o, const struct df_engine_step *s
         .executor = step->executor,
         .action = step->action,
         .labels = step->labels,
+        .standby = step->standby,
         .claim = o->by_secret ? DF_CLAIM_SECRET : DF_CLAIM_TOKEN,
         .image = o->image,
         .server_url = o->reachable ? step->server_url : NULL,
@@ -137,7 +138,7 @@ static void fill_observation(const struct df_job_call *c, const struct df_job_sn
     observed.fault = v.fault;
     /* Of the Job of another step nothing is this step's once its pod has ended. */
     bool is_alive = v.phase == DF_ENGINE_PENDING || v.phase == DF_ENGINE_RUNNING;
-    observed.is_gone = df_job_is_shared(c) ? !is_alive : !view->job && !view->pod;
+    observed.is_gone = c->is_shared ? !is_alive : !view->job && !view->pod;
     /* A Job whose spawner died before it recorded it: no pod of it can claim before create() has
      * found it again. */
     observed.is_held =

@@ -64,9 +64,18 @@ def step_of(pod):
     return pod.rpartition("-")[0]
 
 
-def applied_in(pod):
-    """Name of the step that applies in it: with one pod for both steps it is called after the plan."""
-    step = step_of(pod)
+def made_for(task):
+    """Of which the Job of a step has the uid: of the step, or of its standby runner."""
+    host = task.get("status", {}).get("engineRef", {}).get("hostUid", "")
+    return host if host.startswith("standby-") else task["metadata"]["uid"]
+
+
+def is_standby(job):
+    return "dayfly.dev/standby" in job["metadata"]["labels"]
+
+
+def applied_in(step):
+    """Name of the step that applies in the pod of this one: with one pod for both steps it is called after the plan."""
     return f"{step.removesuffix('-plan')}-apply" if step.endswith("-plan") else step
 
 
@@ -77,6 +86,7 @@ class Ledger:
         self.directory = pathlib.Path(directory)
         (self.directory / "bin").mkdir(parents=True)
         self.directory.chmod(0o777)  # pods are another user
+        self.served = {}  # pod of a standby runner -> its step
         for name, text in (("tofu", TOFU), ("hold", HOLD)):
             (self.directory / "bin" / name).write_text(text)
             (self.directory / "bin" / name).chmod(0o755)
@@ -95,13 +105,21 @@ class Ledger:
         file = self.directory / name
         return [tuple(line.split()) for line in file.read_text().splitlines()] if file.exists() else []
 
+    def step_in(self, pod):
+        return self.served.get(pod, step_of(pod))
+
+    def note_served(self, tasks):
+        """What the names of the pods of standby runners do not say."""
+        self.served.update({task["status"]["claimedBy"]["podName"]: task["metadata"]["name"] for task in tasks
+                            if made_for(task) != task["metadata"]["uid"] and "claimedBy" in task["status"]})
+
     def starts(self):
         """{(verb, step): how often tofu was started for it}"""
-        return collections.Counter((verb, applied_in(pod) if verb == "apply" else step_of(pod))
+        return collections.Counter((verb, applied_in(self.step_in(pod)) if verb == "apply" else self.step_in(pod))
                                    for verb, pod in self.lines("starts"))
 
     def made(self, run):
-        return [word for word, pod in self.lines("made") if applied_in(pod) == f"{run}-apply"]
+        return [word for word, pod in self.lines("made") if applied_in(self.step_in(pod)) == f"{run}-apply"]
 
     def hold(self, where, step):
         os.mkfifo(self.directory / f"hold-{where}-{step}")
@@ -165,6 +183,9 @@ class World(Pods):
         assert status in (200, 201), run
         return run["metadata"]["name"]
 
+    def tasks(self):
+        return self.get("/v1/taskactions?limit=1000")["items"]
+
     def final(self, run):
         """The run's status once it is over, else None."""
         status = self.get(f"/v1/runs/{run}")["status"]
@@ -182,6 +203,7 @@ class World(Pods):
         status = self.final(run)
         expected = "Succeeded" if reason == "Applied" else "Failed"
         assert (status["phase"], status["reason"]) == (expected, reason), (run, status)
+        self.ledger.note_served(self.tasks())
         made = self.ledger.made(run)
         assert made == sorted(set(made)), made
         assert made == self.resources(re.sub(r"-\d+$", "", run)), run
@@ -190,8 +212,14 @@ class World(Pods):
         return status
 
     def check_at_most_once(self):
+        self.ledger.note_served(self.tasks())
         twice = {key: n for key, n in self.ledger.starts().items() if n > 1}
         assert not twice, twice
+
+    def nobodys(self, tasks):
+        """Jobs of standby runners that have no step."""
+        known = {made_for(task) for task in tasks}
+        return [job for job in self.namespace.get("jobs") if is_standby(job) and job["metadata"]["name"] not in known]
 
     def check_nothing_left(self, executors):
         """No Job that lives or that no step knows, no pod that lives, no Secret, no lock."""
@@ -207,7 +235,10 @@ class World(Pods):
             path = f"/v1/executors/{executor}/state/lock"
             wait_for(f"the lock of {executor}", lambda path=path: self.ask("GET", path)[0] == 204)
             assert "activeRun" not in self.get(f"/v1/executors/{executor}")["status"]
+        wait_for("the last standby runner", lambda: not self.nobodys(self.tasks()))
         for job in self.namespace.get("jobs"):
             labels = job["metadata"]["labels"]
+            if is_standby(job):
+                continue
             task = self.get(f"/v1/taskactions/{job['metadata']['name']}")
-            assert labels["dayfly.dev/step-uid"] == task["metadata"]["uid"], labels
+            assert labels["dayfly.dev/step-uid"] == made_for(task), labels

@@ -33,6 +33,7 @@ class Mid:
         patch = {"spec": {"volumes": [{"name": "ledger", "hostPath": {"path": str(self.ledger)}}], "containers": [
             {"name": "runner", "volumeMounts": [{"name": "ledger", "mountPath": "/ledger"}]}]}}
         world.executor(name, module or SLOW % command, placement={"podTemplate": patch, **(placement or {})}, **spec)
+        self.is_usual = not module
         self.run = world.ask(name)
         self.job = f"{self.run}-{pod_of}"  # of the pod in which it is
 
@@ -42,6 +43,8 @@ class Mid:
 
     def wait_middle(self):
         wait_for(f"{self.job} to be in its middle", self.starts, 120)
+        if self.is_usual:  # what the runner knows of it has arrived: a killed one takes the last moments with it
+            self.world.wait_log(self.run, "terraform_data.first: Creation complete")
         self.pod = self.world.pod_of(self.job)["metadata"]["name"]
 
     def go(self):

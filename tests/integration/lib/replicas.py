@@ -9,7 +9,7 @@ import time
 
 from lib import crds, dayfly
 from lib.dayfly import wait_for
-from lib.ledger import World
+from lib.ledger import World, is_standby, made_for
 from lib.pods import NODE, config_map_of
 from lib.workflows import is_over
 
@@ -140,9 +140,12 @@ class Replicas(World):
             path = f"/v1/executors/{executor}/state/lock"
             wait_for(f"the lock of {executor}", lambda path=path: self.ask("GET", path)[0] == 204)
             wait_for(f"{executor} to be free", lambda e=executor: "activeRun" not in self.get(f"/v1/executors/{e}")["status"])
-        known = {task["metadata"]["name"]: task["metadata"]["uid"] for task in self.namespace.get("taskactions")}
+        wait_for("the last standby runner", lambda: not self.nobodys(self.namespace.get("taskactions")))
+        known = {task["metadata"]["name"]: made_for(task) for task in self.namespace.get("taskactions")}
         for job in self.namespace.get("jobs"):
             name, labels = job["metadata"]["name"], job["metadata"]["labels"]
+            if is_standby(job):
+                continue
             if name.startswith("wfe-"):  # called after its target; it stays when it is over
                 assert is_over(job) and labels["dayfly.dev/step-uid"] in known.values(), job
             else:

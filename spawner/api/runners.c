@@ -1,0 +1,31 @@
+/* runners.c - the route of standby runners, over steps/standby.h. docs/step-protocol.md describes it. */
+#include "spawner/api/handlers.h"
+#include "spawner/steps/standby.h"
+
+int df_gate_runner(struct df_request *req, struct df_err *err)
+{
+    return df_runner_check(req->s, req->params[0], req->credentials.secret, err);
+}
+
+static bool is_gone(void *arg)
+{
+    return df_request_is_gone(arg);
+}
+
+int df_claim_for_runner(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *step = NULL;
+    const struct df_standby_request r = {.id = req->params[0],
+                                         .token = req->credentials.secret,
+                                         .body = req->json,
+                                         .gone = is_gone,
+                                         .arg = req};
+    if (df_runner_claim(req->s, &r, &step, err) < 0)
+        return -1;
+    if (!step) {
+        df_respond_nothing(res);
+        return 0;
+    }
+    res->secret = true;
+    return df_respond_json(res, 200, step, err);
+}

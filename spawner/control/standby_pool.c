@@ -1,0 +1,480 @@
+/*
+ * standby_pool.c - in this order: what the thread does next (missing(), surplus()); the thread; what
+ * passes over runs and steps do.
+ */
+#include "spawner/control/standby_parts.h"
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+#include "common/base/log.h"
+#include "common/crypto/crypto.h"
+#include "spawner/model/approval.h"
+#include "spawner/model/recipe.h"
+#include "spawner/model/run.h"
+#include "spawner/model/shared_pod.h"
+
+enum {
+    LOOK_MS = 5000,  /* the thread looks at least so often */
+    RETRY_MS = 5000, /* after a Job that was not made */
+    REFILL_MS =
+        1000, /* after a runner was taken: its step works first, and then the next pod starts */
+    LINGER_MS = 30000, /* of a class's surplus: its queue may grow again */
+    QUIET_MS = 30000,  /* a runner that asks no more for so long is gone */
+    SWEEP_MS = 60000,  /* between two looks at the runners that have a step */
+};
+
+/* ---- what is missing, what is too much: the caller holds the lock ---- */
+
+/* Runners of this form without a step; run: for whose apply alone they are, "": for any step. One that
+ * was taken comes back if its step has to wait for a slot. */
+static int64_t idle_of(const struct df_standby_pool *pool, const char *digest, const char *run)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < pool->seen_count; i++) {
+        const struct df_standby_view *v = &pool->seen[i];
+        n += !v->has_step && df_streq(v->form.digest, digest) && df_streq(v->form.run, run);
+    }
+    return n;
+}
+
+/* How many runners a class is to have. now: for the steps that wait, without those for later ones. */
+static int64_t size_of(const struct df_standby_pool *pool, const struct df_demand *class, bool now)
+{
+    int64_t waiting = df_slots_waiting(&pool->c->slots, df_json_str(class->task, "spec.class"));
+    int64_t size = waiting + (now ? 0 : class->min);
+    return size < class->max ? size : class->max;
+}
+
+/* How many runners for any step of this form all classes are to have. */
+static int64_t wanted_of(const struct df_standby_pool *pool, const char *digest, bool now)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < pool->count; i++)
+        if (!pool->demands[i]->run[0] && df_streq(pool->demands[i]->form.digest, digest))
+            n += size_of(pool, pool->demands[i], now);
+    return n;
+}
+
+/* A runner that starts ahead of its step holds a place among the steps that may run at once: it will
+ * need it soon. Those of classes are nobody's step. */
+static bool has_room(const struct df_standby_pool *pool, const struct df_demand *d)
+{
+    struct df_err why = {0};
+    int64_t room = 0, ahead = 0;
+    for (size_t i = 0; i < pool->seen_count; i++)
+        ahead += pool->seen[i].is_free && pool->seen[i].form.run[0];
+    if (df_slots_room(&pool->c->slots, d->task, &room, &why) == 0)
+        return room > ahead;
+    df_debug("run %s: no standby runner for its apply: %s", d->run, why.message);
+    return false;
+}
+
+static bool is_missing(const struct df_standby_pool *pool, const struct df_demand *d, bool now)
+{
+    const char *digest = d->form.digest;
+    int64_t any = idle_of(pool, digest, "");
+    if (!d->run[0])
+        return any < wanted_of(pool, digest, now);
+    return !d->is_served && any == 0 && idle_of(pool, digest, d->run) == 0 && has_room(pool, d);
+}
+
+/* A demand that has no runner. After a runner was taken, only what steps need now is made. */
+static struct df_demand *missing(const struct df_standby_pool *pool)
+{
+    int64_t now_ms = df_mono_ms();
+    bool now = now_ms < pool->taken_ms + REFILL_MS;
+    if (atomic_load(&pool->c->draining) || pool->seen_count == DF_LIMIT_STANDBY)
+        return NULL;
+    for (size_t i = 0; i < pool->count; i++) {
+        struct df_demand *d = pool->demands[i];
+        if (now_ms >= d->retry_ms && is_missing(pool, d, now))
+            return d;
+    }
+    return NULL;
+}
+
+static bool is_unwanted(const struct df_standby_pool *pool, const struct df_standby_view *v,
+                        int64_t now_ms)
+{
+    if (v->form.run[0])
+        return df_demand_find(pool, v->form.run) == pool->count;
+    return idle_of(pool, v->form.digest, "") > wanted_of(pool, v->form.digest, false) &&
+           now_ms >= v->since_ms + LINGER_MS;
+}
+
+/* It never came, it went away, or it has waited so long that its Job's deadline is near. */
+static bool is_over(const struct df_standby_pool *pool, const struct df_standby_view *v,
+                    int64_t now_ms)
+{
+    int64_t pending_ms = pool->c->s->config->timeout_pending_s * 1000;
+    return (!v->has_asked && now_ms > v->since_ms + pending_ms) ||
+           (v->has_asked && !v->waits && now_ms > v->quiet_ms + QUIET_MS) ||
+           now_ms > v->made_ms + (DF_STANDBY_LIFE_SECONDS - 60) * INT64_C(1000);
+}
+
+static const struct df_standby_view *surplus(const struct df_standby_pool *pool)
+{
+    int64_t now_ms = df_mono_ms();
+    for (size_t i = 0; i < pool->seen_count; i++) {
+        const struct df_standby_view *v = &pool->seen[i];
+        if (v->is_free && (is_over(pool, v, now_ms) || is_unwanted(pool, v, now_ms)))
+            return v;
+    }
+    return NULL;
+}
+
+/* ---- the thread ---- */
+
+static int new_id(char ret[64], struct df_err *err)
+{
+    char random[33];
+    if (df_random_hex(random, 16, err) < 0)
+        return -1;
+    (void)snprintf(ret, 64, DF_STANDBY_PREFIX "%.20s", random);
+    return 0;
+}
+
+static int make(const struct df_standby_pool *pool, const cJSON *task,
+                const struct df_standby_form *form, struct df_err *err)
+{
+    DF_JSON cJSON *identities = NULL, *ref = NULL;
+    struct df_engine_step step;
+    char id[64];
+    if (new_id(id, err) < 0 || df_demand_describe(pool->c->s, task, &step, &identities, err) < 0)
+        return -1;
+    step.name = step.uid = id;
+    step.standby = form->digest;
+    if (pool->engine->ops->create(pool->engine, &step, &ref, err) < 0)
+        return -1;
+    df_debug("standby runner %s is made: Job %s", id, df_json_str(ref, "name"));
+    return df_standby_add(pool->runners, ref, form, 0, err);
+}
+
+/* The demand may be gone meanwhile. */
+static void pause_demand(struct df_standby_pool *pool, const struct df_demand *d)
+{
+    for (size_t i = 0; i < pool->count; i++)
+        if (pool->demands[i] == d)
+            pool->demands[i]->retry_ms = df_mono_ms() + RETRY_MS;
+}
+
+static void make_missing(struct df_standby_pool *pool, const struct df_demand *d)
+{
+    const struct df_standby_form form = d->form;
+    DF_JSON cJSON *task = cJSON_Duplicate(d->task, true);
+    struct df_err why = {0};
+    (void)pthread_mutex_unlock(&pool->lock);
+    int result = task ? make(pool, task, &form, &why) : df_fail_oom(&why);
+    if (result < 0) /* the step was faster and made a Job of its own, or an old one goes */
+        df_log(why.cls == DF_ERR_CONFLICT || why.cls == DF_ERR_RETRY ? DF_LOG_DEBUG : DF_LOG_WARN,
+               "a standby runner is not made: %s", why.message);
+    (void)pthread_mutex_lock(&pool->lock);
+    if (result < 0)
+        pause_demand(pool, d);
+}
+
+static void remove_surplus(struct df_standby_pool *pool, const struct df_standby_view *surplus)
+{
+    char id[sizeof(surplus->id)];
+    df_copy(id, sizeof(id), surplus->id);
+    (void)pthread_mutex_unlock(&pool->lock);
+    if (df_standby_dismiss(pool->runners, id))
+        df_standby_end(pool->c->s, pool->engine, id);
+    (void)pthread_mutex_lock(&pool->lock);
+}
+
+static void look(struct df_standby_pool *pool)
+{
+    const struct df_demand *d;
+    const struct df_standby_view *v;
+    pool->seen_count = df_standby_list(pool->runners, pool->seen);
+    if ((d = missing(pool)))
+        make_missing(pool, d);
+    else if ((v = surplus(pool)))
+        remove_surplus(pool, v);
+    else if (df_mono_ms() >= pool->swept_ms + SWEEP_MS)
+        df_standby_sweep(pool);
+    else if (!pool->stopped) {
+        bool refills = df_mono_ms() < pool->taken_ms + REFILL_MS;
+        struct timespec until = df_mono_after_us((refills ? REFILL_MS : LOOK_MS) * INT64_C(1000));
+        (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
+    }
+}
+
+static void *work(void *arg)
+{
+    struct df_standby_pool *pool = arg;
+    (void)pthread_mutex_lock(&pool->lock);
+    while (!pool->stopped && !df_standby_is_open(pool->runners))
+        df_standby_take_over(pool);
+    while (!pool->stopped)
+        look(pool);
+    (void)pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+/* ---- start, stop ---- */
+
+/* A step without an executor, by which the pods of a class are made. */
+static int task_of_class(const struct df_config *config, const char *class_name, cJSON **ret,
+                         struct df_err *err)
+{
+    DF_JSON cJSON *task = cJSON_CreateObject();
+    cJSON *spec = df_json_object_at(task, "spec");
+    int64_t longest = config->timeout_plan_s > config->timeout_apply_s ? config->timeout_plan_s
+                                                                       : config->timeout_apply_s;
+    if (df_json_add_str(spec, "engine", config->engine, err) < 0 ||
+        df_json_add_str(spec, "class", class_name, err) < 0 ||
+        df_json_add_num(spec, "timeoutSeconds", (double)longest, err) < 0 ||
+        df_json_add_num(spec, "graceSeconds", (double)config->timeout_grace_s, err) < 0 ||
+        df_json_add_num(spec, "pendingSeconds", (double)config->timeout_pending_s, err) < 0)
+        return -1;
+    *ret = DF_TAKE(task);
+    return 0;
+}
+
+static int add_class(struct df_standby_pool *pool, const cJSON *class, struct df_err *err)
+{
+    DF_CLEANUP(df_demand_cleanup) struct df_demand *d = NULL;
+    const cJSON *standby = df_json_at(class, "standby");
+    if (!standby)
+        return 0;
+    d = calloc(1, sizeof(*d));
+    if (!d)
+        return df_fail_oom(err);
+    d->min = df_json_int(standby, "min", 0);
+    d->max = df_json_int(standby, "max", d->min);
+    if (task_of_class(pool->c->s->config, class->string, &d->task, err) < 0 ||
+        df_demand_form(pool->c->s, pool->engine, d->task, &d->form, err) < 0 ||
+        df_demand_add(pool, d, err) < 0)
+        return df_err_wrap(err, "classes.%s.standby", class->string);
+    d = NULL;
+    return 0;
+}
+
+static int add_classes(struct df_standby_pool *pool, struct df_err *err)
+{
+    const cJSON *class;
+    cJSON_ArrayForEach (class, pool->c->s->config->classes)
+        if (add_class(pool, class, err) < 0)
+            return -1;
+    return 0;
+}
+
+static void free_pool(struct df_standby_pool *pool)
+{
+    while (pool->count)
+        df_demand_free(pool->demands[--pool->count]);
+    (void)pthread_cond_destroy(&pool->changed);
+    (void)pthread_mutex_destroy(&pool->lock);
+    free(pool);
+}
+
+int df_standby_pool_start(struct df_control *c, struct df_standby_pool **ret, struct df_err *err)
+{
+    struct df_engine *e = df_engine_find(&c->s->engines, c->s->config->engine);
+    *ret = NULL;
+    if (!c->s->standby)
+        return 0;
+    if (!e || !e->ops->standbys || e->hands_over) {
+        df_standby_open(c->s->standby); /* those of another configuration are over */
+        return 0;
+    }
+    struct df_standby_pool *pool = calloc(1, sizeof(*pool));
+    if (!pool)
+        return df_fail_oom(err);
+    pool->c = c;
+    pool->engine = e;
+    pool->runners = c->s->standby;
+    (void)pthread_mutex_init(&pool->lock, NULL);
+    df_cond_init(&pool->changed);
+    int failed = add_classes(pool, err);
+    if (!failed) {
+        failed = pthread_create(&pool->thread, NULL, work, pool);
+        if (failed)
+            failed = df_fail_errno(err, failed, "start the thread of standby runners");
+    }
+    if (failed) {
+        free_pool(pool);
+        return -1;
+    }
+    *ret = pool;
+    return 0;
+}
+
+void df_standby_pool_stop(struct df_standby_pool *pool)
+{
+    if (!pool)
+        return;
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->stopped = true;
+    (void)pthread_cond_signal(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+    (void)pthread_join(pool->thread, NULL);
+    free_pool(pool);
+}
+
+/* ---- what the engine tells ---- */
+
+void df_standby_notify(struct df_control *c, const char *name)
+{
+    char uid[DF_STANDBY_STEP] = "";
+    DF_JSON cJSON *task = NULL;
+    if (!c->s->standby || !df_standby_is(name))
+        return;
+    df_standby_step(c->s->standby, name, uid);
+    if (uid[0] && df_store_get_by_uid(c->s->store, DF_KIND_TASK_ACTION, uid, &task, NULL) == 0)
+        df_queue_wake(c->queue, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"));
+}
+
+/* ---- a pass over a run ---- */
+
+/* An apply that is there and has not begun takes the runner itself: its demand is left alone. */
+static bool is_about_to_begin(const cJSON *run, const cJSON *apply)
+{
+    return apply && !df_task_is_final(apply) && !df_json_at(apply, "status.engineRef") &&
+           !df_run_is_final(run);
+}
+
+/* Is the plan at work, or has it found something to apply, and nobody has to look at it first? */
+static bool wants_runner(const struct df_control *c, const cJSON *run, const cJSON *executor,
+                         const cJSON *plan, const cJSON *apply)
+{
+    const struct df_recipe *recipe = df_recipe_of(run);
+    bool has_work =
+        plan && (df_task_is_final(plan)
+                     ? df_task_succeeded(plan) && df_json_bool(plan, "status.hasChanges", false)
+                     : df_task_has_runner(plan));
+    return c->s->config->kube_apply_ahead && has_work && recipe->taken > 1 && !apply &&
+           !df_shared_pod_guest(plan) && !df_run_is_final(run) && !df_json_at(run, "spec.cancel") &&
+           !df_streq(df_run_phase(run), "WaitingApproval") &&
+           df_approval_is_automatic(&c->s->config->approval, run, executor);
+}
+
+void df_standby_forget(struct df_control *c, const char *run)
+{
+    struct df_standby_pool *pool = c->standby_pool;
+    if (!pool)
+        return;
+    (void)pthread_mutex_lock(&pool->lock);
+    df_demand_drop(pool, run);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+void df_standby_want(struct df_control *c, const cJSON *run, const cJSON *executor,
+                     const cJSON *plan, const cJSON *apply)
+{
+    struct df_standby_pool *pool = c->standby_pool;
+    const char *name = df_json_str(run, "metadata.name");
+    struct df_err why = {0};
+    if (!pool || is_about_to_begin(run, apply))
+        return;
+    if (!wants_runner(c, run, executor, plan, apply))
+        df_standby_forget(c, name);
+    else if (!df_demand_has(pool, name) && df_demand_apply(pool, run, &why) < 0)
+        df_debug("run %s: no standby runner for its apply: %s", name, why.message);
+}
+
+/* ---- a pass over a step ---- */
+
+/* A step that lost its first attempt, or whose pod stays for another one, gets a Job of its own. */
+static bool may_stand_in(const struct df_task_pass *p)
+{
+    return p->c->standby_pool && p->engine == p->c->standby_pool->engine &&
+           !df_json_at(p->task, "status.engineRef") && !df_label_has(p->task, DF_LABEL_LIVE) &&
+           p->observed.phase == DF_ENGINE_ABSENT && !df_shared_pod_guest(p->task) &&
+           !df_standby_is_empty(p->c->s->standby);
+}
+
+/* The caller holds the lock. */
+static void set_served(struct df_standby_pool *pool, const char *run, bool is_served)
+{
+    size_t i = df_demand_find(pool, run);
+    if (i < pool->count)
+        pool->demands[i]->is_served = is_served;
+}
+
+/* Nobody makes another runner for the apply, or removes this one, before it is offered. */
+static int take(struct df_standby_pool *pool, const struct df_standby_form *form, bool is_apply,
+                cJSON **ret, struct df_err *err)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    int result = df_standby_take(pool->runners, form, ret, err);
+    if (result == 0 && *ret) {
+        pool->taken_ms = df_mono_ms();
+        if (is_apply)
+            set_served(pool, form->run, true);
+        (void)pthread_cond_signal(&pool->changed);
+    }
+    (void)pthread_mutex_unlock(&pool->lock);
+    return result;
+}
+
+int df_standby_find(struct df_task_pass *p, struct df_err *err)
+{
+    struct df_standby_form form = {0};
+    struct df_err why = {0};
+    if (!may_stand_in(p) || df_demand_form(p->c->s, p->engine, p->task, &form, &why) < 0)
+        return 0; /* the Job of its own tells what is wrong */
+    return take(p->c->standby_pool, &form, df_json_str(p->task, "spec.planFrom"), &p->standby, err);
+}
+
+/* After the write of the offer, or instead of it. */
+static void settle_demand(const struct df_task_pass *p, bool is_offered)
+{
+    struct df_standby_pool *pool = p->c->standby_pool;
+    const char *run = df_json_str(p->task, "spec.runRef.name");
+    if (!df_json_str(p->task, "spec.planFrom"))
+        return;
+    (void)pthread_mutex_lock(&pool->lock);
+    if (is_offered)
+        df_demand_drop(pool, run);
+    else
+        set_served(pool, run, false);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
+/* After a failure the offer may be durable all the same: nobody else gets that runner. */
+int df_standby_begin(struct df_task_pass *p, struct df_err *err)
+{
+    struct df_standby *runners = p->c->s->standby;
+    const char *id = df_shared_pod_host_of(p->standby);
+    bool has_slot = false;
+    int result = df_task_take_slot(p, &has_slot, err);
+    settle_demand(p, result == 0 && has_slot);
+    if (result < 0 && !df_streq(err->reason, "Conflict"))
+        df_standby_remove(runners, id);
+    else if (result < 0 || !has_slot)
+        df_standby_return(runners, id);
+    if (result < 0 || !has_slot)
+        return result;
+    df_debug("step %s is offered to the standby runner %s", p->step.name, id);
+    df_standby_offer(runners, id, p->step.uid);
+    return 0;
+}
+
+void df_standby_observe(struct df_task_pass *p)
+{
+    const char *id = df_shared_pod_host(p->task);
+    if (!p->c->s->standby || !df_standby_is(id))
+        return;
+    if (df_task_is_final(p->task) && !df_task_pass_is_alive(p))
+        df_standby_remove(p->c->s->standby, id);
+    else
+        df_standby_offer(p->c->s->standby, id, p->step.uid);
+}
+
+void df_standby_leave(struct df_task_pass *p)
+{
+    const char *id = df_shared_pod_host(p->task);
+    char step[DF_STANDBY_STEP] = "";
+    if (!p->c->s->standby || !df_standby_is(id))
+        return;
+    df_info("step %s gets a pod of its own: the standby runner %s did not take it", p->step.name,
+            id);
+    df_standby_step(p->c->s->standby, id, step);
+    if (!df_streq(step, p->step.uid))
+        return; /* another one's, or gone */
+    df_standby_remove(p->c->s->standby, id);
+    df_standby_end(p->c->s, p->engine, id);
+}
