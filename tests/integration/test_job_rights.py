@@ -42,7 +42,7 @@ def tell_story(pods):
     process.wait()
 
     pods.executor("bad", SLOW, {"secretMounts": [{"name": "nobody-made-it", "mountPath": "/secret"}]},
-                  timeouts={"pending": "6s"})
+                  timeouts={"pending": "20s"})
     assert pods.run("bad", code=1)["run"]["status"]["reason"] == "SecretMissing"
 
     process, run = pods.begin("slow")
