@@ -14,10 +14,9 @@
 #include "spawner/model/shared_pod.h"
 
 enum {
-    LOOK_MS = 5000,  /* the thread looks at least so often */
-    RETRY_MS = 5000, /* after a Job that was not made */
-    REFILL_MS =
-        1000, /* after a runner was taken: its step works first, and then the next pod starts */
+    LOOK_MS = 5000,    /* the thread looks at least so often */
+    RETRY_MS = 5000,   /* after a Job that was not made */
+    REFILL_MS = 1000,  /* after a runner was taken, so that its step works first */
     LINGER_MS = 30000, /* of a class's surplus: its queue may grow again */
     QUIET_MS = 30000,  /* a runner that asks no more for so long is gone */
     SWEEP_MS = 60000,  /* between two looks at the runners that have a step */
@@ -146,7 +145,7 @@ static int make(const struct df_standby_pool *pool, const cJSON *task,
     step.standby = form->digest;
     if (pool->engine->ops->create(pool->engine, &step, &ref, err) < 0)
         return -1;
-    df_debug("standby runner %s is made: Job %s", id, df_json_str(ref, "name"));
+    df_debug("standby runner %s is made", id);
     return df_standby_add(pool->runners, ref, form, 0, err);
 }
 
@@ -165,7 +164,7 @@ static void make_missing(struct df_standby_pool *pool, const struct df_demand *d
     struct df_err why = {0};
     (void)pthread_mutex_unlock(&pool->lock);
     int result = task ? make(pool, task, &form, &why) : df_fail_oom(&why);
-    if (result < 0) /* the step was faster and made a Job of its own, or an old one goes */
+    if (result < 0) /* a quota, say, lets it in later */
         df_log(why.cls == DF_ERR_CONFLICT || why.cls == DF_ERR_RETRY ? DF_LOG_DEBUG : DF_LOG_WARN,
                "a standby runner is not made: %s", why.message);
     (void)pthread_mutex_lock(&pool->lock);

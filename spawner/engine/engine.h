@@ -46,8 +46,8 @@ struct df_engine_step {
     /* For create() of an engine with runs_pods: [{"name", "audience"}], the tokens of the pod's
      * account that its integrations exchange (job_object.h); else NULL. */
     const cJSON *identities;
-    /* For create() of a standby runner (steps/standby.h): the digest of its form; uid is its id then,
-     * and name that of the step for which alone it is, or its id. NULL: a step. */
+    /* For create() of a standby runner (steps/standby.h): the digest of its form. Name and uid are its id
+     * then. NULL: a step. */
     const char *standby;
     struct df_engine_workflow workflow;
     bool was_created; /* create() succeeded once: an absent object was deleted */

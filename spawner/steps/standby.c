@@ -309,9 +309,7 @@ size_t df_standby_list(struct df_standby *b, struct df_standby_view ret[DF_LIMIT
                                           .made_ms = e->made_ms,
                                           .since_ms = e->since_ms,
                                           .quiet_ms = e->quiet_ms};
-        const char *job = df_json_str(e->ref, "name");
         df_copy(ret[i].id, sizeof(ret[i].id), e->id);
-        df_copy(ret[i].job, sizeof(ret[i].job), job ? job : "");
     }
     (void)pthread_mutex_unlock(&b->lock);
     return n;

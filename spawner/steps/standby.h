@@ -1,8 +1,8 @@
 /*
  * standby.h - runners that have started, wait, and claim exactly one step (standby runners).
  *
- * A standby runner is the pod of a Job that was made before its step began. It has an id, and its pod has a
- * token for the audience dayfly/<id>. It asks the leader for a step (df_runner_claim()) and
+ * A standby runner is the pod of a Job that was made before its step began. Its id is the name of the Job,
+ * and its pod has a token for the audience dayfly/<id>. It asks the leader for a step (df_runner_claim()) and
  * waits in that request. A step that fits is offered to it by one durable write: status.engineRef with
  * hostUid = id (model/shared_pod.h). Only then df_standby_offer() tells the runner, which claims the step
  * as every runner does.
@@ -41,7 +41,9 @@ int df_standby_add(struct df_standby *b, const cJSON *ref, const struct df_stand
 bool df_standby_is_empty(struct df_standby *b);
 
 /* Takes a runner for a step of this form out of the free ones: one that waits now, else one that
- * has not asked yet and is for this step alone or was made less than DF_STANDBY_START_MS ago. *ret_ref: the status.engineRef of the step, which the caller deletes; NULL: there is none, or the list is not complete. */
+ * has not asked yet and is for this step alone or was made less than DF_STANDBY_START_MS ago.
+ * *ret_ref: the status.engineRef of the step, which the caller deletes; NULL: there is none, or the list
+ * is not complete. */
 int df_standby_take(struct df_standby *b, const struct df_standby_form *step, cJSON **ret_ref,
                     struct df_err *err) DF_MUST_CHECK;
 /* The taken runner is free again: the offer was not written. */
@@ -62,7 +64,6 @@ bool df_standby_dismiss(struct df_standby *b, const char *id) DF_MUST_CHECK;
 /* A copy of an entry. Times are monotonic. */
 struct df_standby_view {
     char id[DF_LIMIT_NAME + 1];
-    char job[DF_LIMIT_NAME + 1]; /* its name */
     struct df_standby_form form;
     bool is_free;     /* neither taken nor offered a step */
     bool has_step;    /* a step was offered to it */

@@ -18,8 +18,8 @@ static struct df_job_engine *job_of(struct df_engine *e)
 static struct df_engine_step host_of(const struct df_engine_step *step)
 {
     struct df_engine_step host = *step;
-    host.name = df_json_str(step->ref, "name");
     const char *pod = df_json_str(step->ref, "podUid");
+    host.name = df_json_str(step->ref, "name");
     host.uid = df_shared_pod_host_of(step->ref);
     if (!pod)
         return host;
