@@ -4,6 +4,10 @@
  *
  * An entry is in the table while its key waits or a worker has it, and in the heap while no worker
  * has it. df_queue_get() takes it out of the heap, df_queue_done() puts it back or frees it.
+ *
+ * Of the idle workers one, the timekeeper, sleeps until the top of the heap is due; the others sleep
+ * until they are called. A worker that takes a key calls the next timekeeper. So a due time wakes one
+ * worker and not all of them.
  */
 #include "spawner/control/queue.h"
 
@@ -31,7 +35,9 @@ struct entry {
 
 struct df_queue {
     pthread_mutex_t lock;
-    pthread_cond_t changed;
+    pthread_cond_t top_changed; /* the timekeeper waits for it */
+    pthread_cond_t called;      /* the other idle workers wait for it */
+    bool has_timekeeper;
     struct entry *buckets[BUCKETS];
     struct entry **heap; /* entries that no worker has; the earliest due on top */
     size_t heap_len;
@@ -78,12 +84,27 @@ static void sift_down(struct df_queue *q, struct entry *e)
     put_at(q, i, e);
 }
 
+/* The entry may be a new top. Below the top it needs nobody: who takes the top calls the next. */
+static void call_for(struct df_queue *q, const struct entry *e)
+{
+    if (q->heap[0] == e)
+        (void)pthread_cond_signal(q->has_timekeeper ? &q->top_changed : &q->called);
+}
+
 static void push(struct df_queue *q, struct entry *e, int64_t due_us)
 {
     e->due_us = due_us;
     e->order = q->orders++;
     e->heap_index = q->heap_len++;
     sift_up(q, e);
+    call_for(q, e);
+}
+
+static void push_earlier(struct df_queue *q, struct entry *e, int64_t due_us)
+{
+    e->due_us = due_us;
+    sift_up(q, e);
+    call_for(q, e);
 }
 
 static struct entry *pop(struct df_queue *q)
@@ -151,8 +172,7 @@ static int add_locked(struct df_queue *q, enum df_kind kind, const char *name, i
         if (due_us < e->again_us)
             e->again_us = due_us;
     } else if (due_us < e->due_us) {
-        e->due_us = due_us;
-        sift_up(q, e);
+        push_earlier(q, e, due_us);
     }
     return 0;
 }
@@ -164,7 +184,6 @@ int df_queue_add(struct df_queue *q, enum df_kind kind, const char *name, int64_
         DF_BUG("the name %s is too long for a key", name);
     (void)pthread_mutex_lock(&q->lock);
     int result = q->closed ? 0 : add_locked(q, kind, name, df_mono_us() + delay_us);
-    (void)pthread_cond_signal(&q->changed);
     (void)pthread_mutex_unlock(&q->lock);
     return result < 0 ? df_fail_oom(err) : 0;
 }
@@ -205,33 +224,39 @@ bool df_queue_missed(struct df_queue *q)
 
 /* ---- the workers' side ---- */
 
-static void sleep_until(struct df_queue *q, int64_t due_us)
+/* As the timekeeper, if there is something to wait for and no other one. */
+static void wait_for_work(struct df_queue *q)
 {
-    const struct timespec until = df_mono_after_us(due_us - df_mono_us());
-    (void)pthread_cond_timedwait(&q->changed, &q->lock, &until);
+    if (!q->heap_len || q->has_timekeeper) {
+        (void)pthread_cond_wait(&q->called, &q->lock);
+        return;
+    }
+    const struct timespec until = df_mono_after_us(q->heap[0]->due_us - df_mono_us());
+    q->has_timekeeper = true;
+    (void)pthread_cond_timedwait(&q->top_changed, &q->lock, &until);
+    q->has_timekeeper = false;
+}
+
+static void take_top(struct df_queue *q, struct df_queue_key *ret)
+{
+    struct entry *e = pop(q);
+    e->working = true;
+    e->worker = pthread_self();
+    e->self_changed = false;
+    e->again_us = NEVER;
+    *ret = e->key;
+    if (q->heap_len && !q->has_timekeeper)
+        (void)pthread_cond_signal(&q->called);
 }
 
 bool df_queue_get(struct df_queue *q, struct df_queue_key *ret)
 {
     (void)pthread_mutex_lock(&q->lock);
-    while (!q->closed && (!q->heap_len || q->heap[0]->due_us > df_mono_us())) {
-        if (q->heap_len)
-            sleep_until(q, q->heap[0]->due_us);
-        else
-            (void)pthread_cond_wait(&q->changed, &q->lock);
-    }
+    while (!q->closed && (!q->heap_len || q->heap[0]->due_us > df_mono_us()))
+        wait_for_work(q);
     bool got = !q->closed;
-    if (got) {
-        struct entry *e = pop(q);
-        e->working = true;
-        e->worker = pthread_self();
-        e->self_changed = false;
-        e->again_us = NEVER;
-        *ret = e->key;
-        /* A signal wakes one worker: if more keys are due, wake the next one. */
-        if (q->heap_len)
-            (void)pthread_cond_signal(&q->changed);
-    }
+    if (got)
+        take_top(q, ret);
     (void)pthread_mutex_unlock(&q->lock);
     return got;
 }
@@ -260,7 +285,6 @@ void df_queue_done(struct df_queue *q, const struct df_queue_key *key, int resul
         q->entries--;
     } else {
         push(q, e, due_us);
-        (void)pthread_cond_signal(&q->changed);
     }
     (void)pthread_mutex_unlock(&q->lock);
 }
@@ -281,7 +305,8 @@ int df_queue_new(struct df_queue **ret, struct df_err *err)
     struct df_queue *q = calloc(1, sizeof(*q));
     if (!q)
         return df_fail_oom(err);
-    df_cond_init(&q->changed);
+    df_cond_init(&q->top_changed);
+    df_cond_init(&q->called);
     (void)pthread_mutex_init(&q->lock, NULL);
     *ret = q;
     return 0;
@@ -291,7 +316,8 @@ void df_queue_close(struct df_queue *q)
 {
     (void)pthread_mutex_lock(&q->lock);
     q->closed = true;
-    (void)pthread_cond_broadcast(&q->changed);
+    (void)pthread_cond_broadcast(&q->top_changed);
+    (void)pthread_cond_broadcast(&q->called);
     (void)pthread_mutex_unlock(&q->lock);
 }
 
@@ -306,7 +332,8 @@ void df_queue_free(struct df_queue *q)
         }
     }
     free(q->heap);
-    (void)pthread_cond_destroy(&q->changed);
+    (void)pthread_cond_destroy(&q->top_changed);
+    (void)pthread_cond_destroy(&q->called);
     (void)pthread_mutex_destroy(&q->lock);
     free(q);
 }

@@ -149,7 +149,7 @@ static int reconcile_accepted(struct df_task_pass *p, struct df_err *err)
     p->hooks = df_task_is_workflow(p->task)    ? &df_workflow_hooks
                : df_task_is_terrakube(p->task) ? &df_terrakube_hooks
                                                : &df_tofu_hooks;
-    if (run)
+    if (run && df_told_is_news(&c->told, p->task))
         df_queue_wake(c->queue, DF_KIND_RUN, run);
     if (!df_label_has(p->task, DF_LABEL_UNFINISHED) && !df_doc_is_deleted(p->task))
         return 0;

@@ -1,10 +1,12 @@
 /* The queue: one key once, one worker a key, back-off after failures. */
 #include <pthread.h>
+#include <semaphore.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/resource.h>
 
 #include <cmocka.h>
 
@@ -325,6 +327,65 @@ static void many_threads_lose_no_wake_and_never_share_a_key(void **state)
     df_queue_free(c.q);
 }
 
+enum { SLEEPERS = 32 };
+
+struct sleepers {
+    struct df_queue *q;
+    pthread_barrier_t all; /* each worker has got a key that is due now */
+    sem_t late;            /* somebody has got the key that is due later */
+};
+
+static void *sleep_for_keys(void *arg)
+{
+    struct sleepers *s = arg;
+    struct df_queue_key key;
+    while (df_queue_get(s->q, &key)) {
+        if (df_streq(key.name, "late"))
+            (void)sem_post(&s->late);
+        else
+            (void)pthread_barrier_wait(&s->all);
+        df_queue_done(s->q, &key, 0);
+    }
+    return NULL;
+}
+
+static long switches(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_SELF, &usage), 0);
+    return usage.ru_nvcsw;
+}
+
+static void a_key_that_is_due_wakes_one_worker_and_not_all(void **state)
+{
+    (void)state;
+    struct sleepers s = {.q = new_queue()};
+    pthread_t workers[SLEEPERS];
+    assert_int_equal(pthread_barrier_init(&s.all, NULL, SLEEPERS + 1), 0);
+    assert_int_equal(sem_init(&s.late, 0, 0), 0);
+    for (size_t i = 0; i < SLEEPERS; i++)
+        assert_int_equal(pthread_create(&workers[i], NULL, sleep_for_keys, &s), 0);
+    add(s.q, "late", 500000);
+    for (int i = 0; i < SLEEPERS; i++) {
+        char name[16];
+        (void)snprintf(name, sizeof(name), "now-%d", i);
+        add(s.q, name, 0);
+    }
+    (void)pthread_barrier_wait(&s.all);
+    (void)usleep(200000); /* all sleep again */
+    long before = switches();
+    while (sem_wait(&s.late) < 0)
+        continue;
+    (void)usleep(50000);
+    assert_true(switches() - before < SLEEPERS / 2);
+    df_queue_close(s.q);
+    for (size_t i = 0; i < SLEEPERS; i++)
+        (void)pthread_join(workers[i], NULL);
+    (void)pthread_barrier_destroy(&s.all);
+    (void)sem_destroy(&s.late);
+    df_queue_free(s.q);
+}
+
 int main(void)
 {
     (void)alarm(120); /* a lost wake would sleep for ever */
@@ -342,6 +403,7 @@ int main(void)
         cmocka_unit_test(thousands_of_keys_come_out_by_their_due_times),
         cmocka_unit_test(closing_sends_sleeping_workers_home),
         cmocka_unit_test(many_threads_lose_no_wake_and_never_share_a_key),
+        cmocka_unit_test(a_key_that_is_due_wakes_one_worker_and_not_all),
     };
     return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
 }

@@ -1,0 +1,23 @@
+/*
+ * told.h - of which versions of documents somebody was told already. Most passes over a step are
+ * caused by its pod; its run, which looks at the document alone, need not be woken by them.
+ * Thread rule: any thread.
+ */
+#ifndef DF_SPAWNER_CONTROL_TOLD_H
+#define DF_SPAWNER_CONTROL_TOLD_H
+
+#include <stdatomic.h>
+
+#include "common/json/json.h"
+
+enum { DF_TOLD = 1024 };
+
+/* Initialize with {0}. Documents may share a place: then somebody is told twice. */
+struct df_told {
+    atomic_uint_least64_t versions[DF_TOLD]; /* digest of name and version */
+};
+
+/* True for the first call with this version of the document, at least. */
+bool df_told_is_news(struct df_told *t, const cJSON *doc);
+
+#endif
