@@ -120,6 +120,25 @@ static void keys_free(struct df_kube_keys *k)
     df_strs_free(&k->words);
 }
 
+uint64_t df_kube_content_hash(const cJSON *object)
+{
+    static const char *const left_out[] = {"annotations", "resourceVersion", DF_KUBE_MANAGED};
+    const cJSON *part, *item;
+    uint64_t hash = 0;
+    cJSON_ArrayForEach (part, object) {
+        if (strcmp(part->string, "metadata") != 0)
+            hash = df_json_hash(part, hash);
+    }
+    cJSON_ArrayForEach (item, df_json_at(object, "metadata")) {
+        size_t i = 0;
+        while (i < DF_ARRAY_SIZE(left_out) && strcmp(item->string, left_out[i]) != 0)
+            i++;
+        if (i == DF_ARRAY_SIZE(left_out))
+            hash = df_json_hash(item, hash);
+    }
+    return hash;
+}
+
 static cJSON *without_managed_fields(const cJSON *object)
 {
     cJSON *copy = cJSON_Duplicate(object, true);
@@ -128,13 +147,16 @@ static cJSON *without_managed_fields(const cJSON *object)
     return copy;
 }
 
-static int pack_object(const struct df_kube_cache *c, const cJSON *object, struct df_packed *ret,
-                       struct df_err *err)
+/* *ret is what the cache keeps of the object: *ret_made, which the caller owns, or the object. */
+static int reduce(const struct df_kube_cache *c, const cJSON *object, const cJSON **ret,
+                  cJSON **ret_made, struct df_err *err)
 {
+    *ret = object;
     if (!c->o.keep && !df_json_at(object, "metadata." DF_KUBE_MANAGED))
-        return df_pack(c->packer, object, ret, err);
-    DF_JSON cJSON *kept = c->o.keep ? c->o.keep(c->o.arg, object) : without_managed_fields(object);
-    return kept ? df_pack(c->packer, kept, ret, err) : df_fail_oom(err);
+        return 0;
+    *ret_made = c->o.keep ? c->o.keep(c->o.arg, object) : without_managed_fields(object);
+    *ret = *ret_made;
+    return *ret ? 0 : df_fail_oom(err);
 }
 
 /* Checks twice whether the object is newer, because packing is done without the lock. */
@@ -148,14 +170,16 @@ static int take_object(struct df_kube_cache *c, const cJSON *object, bool noted,
                                     .is_local = is_local};
     DF_CLEANUP(keys_free) struct df_kube_keys keys = {0};
     DF_PACKED struct df_packed text = {0};
+    DF_JSON cJSON *made = NULL;
     bool changed = false;
     lock_cache(c);
     bool news = is_news(c, &item, noted);
     unlock_cache(c);
     if (!news)
         return 0;
-    if (pack_object(c, object, &text, err) < 0 ||
-        (c->o.keys && c->o.keys(c->o.arg, object, &keys, err) < 0))
+    if (reduce(c, object, &change.object, &made, err) < 0 ||
+        df_pack(c->packer, change.object, &text, err) < 0 ||
+        (c->o.keys && c->o.keys(c->o.arg, change.object, &keys, err) < 0))
         return -1;
     item.text = &text;
     item.words = &keys.words;

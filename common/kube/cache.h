@@ -22,12 +22,16 @@ struct df_kube_keys {
     uint64_t digest;      /* digest of the relevant content: see is_noop */
 };
 
+/* A digest of the object without its annotations, managedFields and resourceVersion. */
+uint64_t df_kube_content_hash(const cJSON *object);
+
 struct df_kube_change {
     enum df_kube_change_type { DF_KUBE_ADDED, DF_KUBE_MODIFIED, DF_KUBE_DELETED } type;
     const char *name_space, *name, *version; /* borrowed during the call */
     bool is_local;                           /* a local write */
     bool is_noop;                            /* MODIFIED, but the digest is unchanged */
-    bool is_initial; /* before the end of the first list: may be older than this cache */
+    bool is_initial;     /* before the end of the first list: may be older than this cache */
+    const cJSON *object; /* as it is kept, borrowed during the call; NULL: DELETED */
     uint64_t sequence;
 };
 
@@ -41,7 +45,8 @@ struct df_kube_cache_options {
     /* Is the object one to keep at all, where no selector can say so? One that is not counts as not
      * there. Or NULL: all are. */
     bool (*wants)(void *arg, const cJSON *object);
-    /* Fills in the keys of the object (borrowed). Or NULL: it is found by its name alone. */
+    /* Fills in the keys of the object (borrowed) as it is kept. Or NULL: it is found by its name
+     * alone. */
     int (*keys)(void *arg, const cJSON *object, struct df_kube_keys *ret, struct df_err *err);
     /* The sequence number of a change that is not initial, drawn in the order in which the cache
      * takes the changes: be quick, it is called with the lock held. changed() gets each number

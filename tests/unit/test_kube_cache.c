@@ -18,14 +18,16 @@
 struct diary {
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    struct df_buf text; /* names that changed() told */
+    struct df_buf text; /* names that changed() told, with the phase of what is there */
 };
 
 static void on_changed(void *arg, const struct df_kube_change *change)
 {
     struct diary *d = arg;
     (void)pthread_mutex_lock(&d->lock);
-    (void)df_buf_addf(&d->text, "%s/%s ", change->name_space, change->name);
+    const char *phase = df_json_str(change->object, "phase");
+    (void)df_buf_addf(&d->text, "%s/%s%s%s ", change->name_space, change->name, phase ? "=" : "",
+                      phase ? phase : "");
     (void)pthread_cond_broadcast(&d->changed);
     (void)pthread_mutex_unlock(&d->lock);
 }
@@ -52,10 +54,11 @@ static void await(struct diary *d, const char *text)
     (void)pthread_mutex_unlock(&d->lock);
 }
 
+#define JOB_LABEL "batch.kubernetes.io/job-name"
 #define POD(name, job, phase, version)                                                             \
     "{\"metadata\":{\"name\":\"" name "\",\"namespace\":\"build\",\"uid\":\"u\","                  \
     "\"resourceVersion\":\"" version "\",\"managedFields\":[{\"manager\":\"m\"}],\"labels\":{"     \
-    "\"batch.kubernetes.io/job-name\":\"" job "\"}},\"status\":{\"phase\":\"" phase "\"}}"
+    "\"" JOB_LABEL "\":\"" job "\"}},\"status\":{\"phase\":\"" phase "\"}}"
 
 static void tell_pods(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
 {
@@ -81,9 +84,11 @@ static void tell_pods(struct kube_server *s, const struct kube_request *r, struc
 static cJSON *keep_phase(void *arg, const cJSON *object)
 {
     (void)arg;
+    const char *job = df_kube_label(object, JOB_LABEL);
     DF_JSON cJSON *kept = cJSON_CreateObject();
     if (!kept || df_json_add_str(kept, "name", df_kube_name(object), NULL) < 0 ||
-        df_json_add_str(kept, "phase", df_json_str(object, "status.phase"), NULL) < 0)
+        df_json_add_str(kept, "phase", df_json_str(object, "status.phase"), NULL) < 0 ||
+        (job && df_json_add_str(kept, "job", job, NULL) < 0))
         return NULL;
     return DF_TAKE(kept);
 }
@@ -91,7 +96,7 @@ static cJSON *keep_phase(void *arg, const cJSON *object)
 static int by_job(void *arg, const cJSON *object, struct df_kube_keys *ret, struct df_err *err)
 {
     (void)arg;
-    (void)df_strs_add(&ret->words, df_kube_label(object, "batch.kubernetes.io/job-name"));
+    (void)df_strs_add(&ret->words, df_json_str(object, "job"));
     return df_strs_check(&ret->words, err);
 }
 
@@ -132,7 +137,8 @@ static void a_cache_follows_and_tells_each_change_once(void **state)
                                       .arg = &d};
     struct df_kube_cache *c = open_cache(k, &o);
     /* The list; a runs, c comes and goes; the second list knows no b but a d, and a as it was. */
-    await(&d, "build/a build/b build/a build/c build/c build/d build/b ");
+    await(&d, "build/a=Pending build/b=Pending build/a=Running build/c=Pending build/c "
+              "build/d=Pending build/b ");
     DF_JSON cJSON *a = NULL;
     DF_STRS struct df_strs of_j = {0};
     struct df_err err = {0};

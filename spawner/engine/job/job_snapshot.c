@@ -147,6 +147,7 @@ static int keys_of_owned(void *arg, const cJSON *object, struct df_kube_keys *re
                          struct df_err *err)
 {
     (void)arg;
+    ret->digest = df_kube_content_hash(object);
     return add_key(ret, df_kube_label(object, DF_LABEL_STEP_UID), err);
 }
 
@@ -167,7 +168,8 @@ static void notify_job(const struct df_job_watch *w, const char *job_name)
 
 static void on_job(void *arg, const struct df_kube_change *change)
 {
-    notify_job(arg, change->name);
+    if (!change->is_noop)
+        notify_job(arg, change->name);
 }
 
 /* The name of a pod is that of its Job, cut to 57 characters, a dash and five characters. For a
@@ -182,23 +184,22 @@ static void notify_by_pod_name(const struct df_job_watch *w, const char *pod)
 static void on_pod(void *arg, const struct df_kube_change *change)
 {
     const struct df_job_watch *w = arg;
-    DF_JSON cJSON *pod = NULL;
-    if (df_kube_cache_find(w->pods, change->name_space, change->name, &pod, NULL) == 0 && pod)
-        notify_job(w, df_kube_label(pod, JOB_NAME_LABEL));
+    if (change->is_noop)
+        return;
+    if (change->object)
+        notify_job(w, df_kube_label(change->object, JOB_NAME_LABEL));
     else
-        notify_by_pod_name(w, change->name); /* the pod is gone */
+        notify_by_pod_name(w, change->name);
 }
 
 static void on_event(void *arg, const struct df_kube_change *change)
 {
     const struct df_job_watch *w = arg;
-    DF_JSON cJSON *event = NULL;
-    if (df_kube_cache_find(w->events, change->name_space, change->name, &event, NULL) < 0 || !event)
-        return; /* it has expired */
-    const char *about = df_json_str(event, "involvedObject.name");
-    if (df_streq(df_json_str(event, "involvedObject.kind"), "Job"))
+    const char *about = df_json_str(change->object, "involvedObject.name"); /* NULL: it expired */
+    const char *kind = df_json_str(change->object, "involvedObject.kind");
+    if (df_streq(kind, "Job"))
         notify_job(w, about);
-    else if (df_streq(df_json_str(event, "involvedObject.kind"), "Pod") && about)
+    else if (df_streq(kind, "Pod") && about)
         notify_by_pod_name(w, about);
 }
 

@@ -25,25 +25,6 @@ struct df_kube_cache *df_informer_cache(const struct df_informer *i, enum df_kin
     return i->kinds[kind].cache;
 }
 
-/* Hash of the fields that the reconcilers depend on. Annotations are not among them, so that a
- * change of them alone causes no pass. */
-static uint64_t content_hash(const cJSON *wire)
-{
-    const cJSON *part, *item;
-    uint64_t hash = 0;
-    cJSON_ArrayForEach (part, wire) {
-        if (strcmp(part->string, "metadata") != 0)
-            hash = df_json_hash(part, hash);
-    }
-    cJSON_ArrayForEach (item, df_json_at(wire, "metadata")) {
-        if (strcmp(item->string, "annotations") != 0 &&
-            strcmp(item->string, "resourceVersion") != 0 &&
-            strcmp(item->string, DF_KUBE_MANAGED) != 0)
-            hash = df_json_hash(item, hash);
-    }
-    return hash;
-}
-
 static int index_keys(void *arg, const cJSON *wire, struct df_kube_keys *ret, struct df_err *err)
 {
     const char *uid = df_codec_uid(wire);
@@ -53,7 +34,7 @@ static int index_keys(void *arg, const cJSON *wire, struct df_kube_keys *ret, st
     if (uid)
         (void)df_strs_add(&ret->words, uid);
     ret->order = df_codec_order(wire);
-    ret->digest = content_hash(wire);
+    ret->digest = df_kube_content_hash(wire); /* a change of annotations alone causes no pass */
     return df_strs_check(&ret->words, err);
 }
 
