@@ -359,6 +359,11 @@ bool df_forwards(const struct df_request *req)
     return req->route->access != DF_ACCESS_ANYONE && !df_leads(req->s);
 }
 
+bool df_is_forwarded(const struct df_request *req)
+{
+    return df_request_header(req, FORWARDED) != NULL;
+}
+
 int df_forward(struct df_forwarder *f, struct df_request *req, struct df_response *res,
                struct df_err *err)
 {
@@ -367,7 +372,7 @@ int df_forward(struct df_forwarder *f, struct df_request *req, struct df_respons
     struct df_lease *lease = lease_of(f->s);
     if (lease)
         df_lease_look(lease, &leader);
-    if (df_request_header(req, FORWARDED) || !leader.address[0])
+    if (df_is_forwarded(req) || !leader.address[0])
         return df_fail_no_leader(err, "no replica leads at this moment");
     if (relay_new(f, &r, err) < 0)
         return -1;

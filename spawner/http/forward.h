@@ -21,6 +21,9 @@ bool df_leads(const struct df_spawner *s);
  * writes of the previous leaders; until then no replica leads. */
 bool df_forwards(const struct df_request *req);
 
+/* True if another replica has sent the request, on a connection that it keeps. */
+bool df_is_forwarded(const struct df_request *req);
+
 int df_fail_no_leader(struct df_err *err, const char *why); /* RETRY, reason "NoLeader" */
 
 /* Sends the request with its received body to the leader; *res becomes the leader's response.

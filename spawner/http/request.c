@@ -211,10 +211,14 @@ static void add_response_header(struct MHD_Response *r, const char *name, const 
 
 /* tofu waits without a limit on a kept connection to a frozen replica. With a new connection it
  * reaches a replica that is ready, or fails and tries again. */
+static bool is_of_tofu(const struct df_request *req)
+{
+    return req->route && req->route->basic && !df_is_forwarded(req);
+}
+
 static bool must_close(const struct transaction *t)
 {
-    const struct df_request *req = &t->req;
-    return t->closes || (req->route && req->route->basic && req->s->config->elects);
+    return t->closes || (t->req.s->config->elects && is_of_tofu(&t->req));
 }
 
 static void add_headers(const struct transaction *t, struct MHD_Response *r)

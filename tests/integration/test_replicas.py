@@ -8,6 +8,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 import time
 
 import pytest
@@ -69,6 +70,25 @@ def test_tofu_keeps_no_connection_to_a_replica_that_may_freeze(replicas):
             answer.read()
             closes.append(answer.will_close)
     assert closes == [False, True]
+
+
+def forwarding(world, replica, leader):
+    """The connections that one replica has to the other, by their own ends."""
+    pid = f"pid={world.spawners[replica].process.pid},"
+    lines = subprocess.check_output(["ss", "-tnpH", "state", "established", f"dport = :{world.ports[leader]}"], text=True)
+    return {line.split()[2] for line in lines.splitlines() if pid in line}
+
+
+def test_a_replica_keeps_its_connection_to_the_leader_when_it_forwards_for_tofu(replicas):
+    world = replicas()
+    world.make("net")
+    leader = world.leader()
+    basic = base64.b64encode(f"x:{world.home.env['DAYFLY_TOKEN']}".encode()).decode()
+    kept = []
+    for _ in range(3):
+        world.spawners[1 - leader].request("GET", "/v1/executors/net/state", headers={"Authorization": f"Basic {basic}"})
+        kept.append(forwarding(world, 1 - leader, leader))
+    assert kept[0] and kept[0] == kept[1] == kept[2]
 
 
 def test_a_leader_that_is_killed_in_mid_apply_costs_nothing(replicas):
