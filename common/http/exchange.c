@@ -2,6 +2,8 @@
  * exchange.c - one request with libcurl: sets connection, TLS, headers and limits as options;
  * run_transfer() drives the transfer, and curl_failure() turns curl's result into an error.
  */
+#include <openssl/ssl.h>
+
 #include "common/http/exchange.h"
 
 #include <errno.h>
@@ -170,9 +172,20 @@ static CURLcode set_pem(CURL *easy, CURLoption option, char *pem)
     return pem ? curl_easy_setopt(easy, option, &blob) : CURLE_OK;
 }
 
+/* libcurl lets OpenSSL free the buffer of a connection whenever it is empty: 16 KiB are allocated
+ * for each read, which costs more than the reading. */
+static CURLcode keep_read_buffer(CURL *easy, void *context, void *arg)
+{
+    (void)easy;
+    (void)arg;
+    (void)SSL_CTX_clear_mode(context, SSL_MODE_RELEASE_BUFFERS);
+    return CURLE_OK;
+}
+
 static CURLcode set_tls(CURL *easy, const struct df_http *h, const struct df_http_target *to)
 {
     CURLcode rc = set_pem(easy, CURLOPT_CAINFO_BLOB, h->ca_pem);
+    SET(CURLOPT_SSL_CTX_FUNCTION, keep_read_buffer);
     if (h->insecure) {
         SET(CURLOPT_SSL_VERIFYPEER, 0L);
         SET(CURLOPT_SSL_VERIFYHOST, 0L);

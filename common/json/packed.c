@@ -12,7 +12,8 @@ enum {
     LEVEL = 1,        /* the fastest; higher levels gain little on a few KiB */
     MAX_SAMPLES = 16, /* enough for the different forms and sizes of one kind of document */
     MAX_SAMPLE = 16384,
-    GOOD = 3 /* a document packed to a third of its text is packed well */
+    GOOD = 3, /* a document packed to a third of its text is packed well */
+    ON_STACK = 16384
 };
 
 struct df_sample {
@@ -113,8 +114,10 @@ int df_pack(struct df_packer *p, const cJSON *tree, struct df_packed *ret, struc
 int df_unpack(struct df_packer *p, const struct df_packed *packed, cJSON **ret, struct df_err *err)
 {
     const struct df_sample *s = packed->sample;
-    DF_FREE char *text = malloc((size_t)packed->text_len + 1);
-    if (!text)
+    char small[ON_STACK]; /* of most documents: the allocator is slow with buffers of some KiB */
+    DF_FREE char *large = packed->text_len > sizeof(small) ? malloc(packed->text_len) : NULL;
+    char *text = large ? large : small;
+    if (packed->text_len > sizeof(small) && !large)
         return df_fail_oom(err);
     (void)pthread_mutex_lock(&p->unpacking);
     size_t n = ZSTD_decompress_usingDict(p->unpack, text, packed->text_len, packed->bytes,
