@@ -19,7 +19,7 @@ enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS, DF_STREAMS };
 
 #define DF_SENDER_GAP_MS 15
 #define DF_SENDER_GAP_FACTOR 10
-#define DF_SENDER_GAP_MAX_MS 100
+#define DF_SENDER_GAP_MAX_MS 250
 
 struct df_sender; /* opaque */
 
