@@ -1,7 +1,7 @@
 /*
  * standby_parts.h - what the files of the pool of standby runners share: standby_demands.c (who wants a
  * runner), standby_found.c (runners that this leader did not make, or that lost their step), and
- * standby_pool.c (the thread, and the passes). Only for these files.
+ * standby_pool.c (the thread, and the passes). Only for these files and their tests.
  */
 #ifndef DF_CONTROL_STANDBY_PARTS_H
 #define DF_CONTROL_STANDBY_PARTS_H
@@ -15,7 +15,6 @@ struct df_demand {
     cJSON *task;      /* says everything about the pod; not stored anywhere */
     struct df_standby_form form;
     int64_t retry_ms; /* monotonic: no Job is made before */
-    bool is_served;   /* its apply has taken a runner, and is about to be offered to it */
 };
 
 struct df_standby_pool {

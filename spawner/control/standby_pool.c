@@ -74,7 +74,7 @@ static bool is_missing(const struct df_standby_pool *pool, const struct df_deman
     int64_t any = idle_of(pool, digest, "");
     if (!d->run[0])
         return any < wanted_of(pool, digest, now);
-    return !d->is_served && any == 0 && idle_of(pool, digest, d->run) == 0 && has_room(pool, d);
+    return any == 0 && idle_of(pool, digest, d->run) == 0 && has_room(pool, d);
 }
 
 /* A demand that has no runner. After a runner was taken, only what steps need now is made. */
@@ -385,24 +385,13 @@ static bool may_stand_in(const struct df_task_pass *p)
            !df_standby_is_empty(p->c->s->standby);
 }
 
-/* The caller holds the lock. */
-static void set_served(struct df_standby_pool *pool, const char *run, bool is_served)
-{
-    size_t i = df_demand_find(pool, run);
-    if (i < pool->count)
-        pool->demands[i]->is_served = is_served;
-}
-
-/* Nobody makes another runner for the apply, or removes this one, before it is offered. */
-static int take(struct df_standby_pool *pool, const struct df_standby_form *form, bool is_apply,
-                cJSON **ret, struct df_err *err)
+static int take(struct df_standby_pool *pool, const struct df_standby_form *form, cJSON **ret,
+                struct df_err *err)
 {
     (void)pthread_mutex_lock(&pool->lock);
     int result = df_standby_take(pool->runners, form, ret, err);
     if (result == 0 && *ret) {
         pool->taken_ms = df_mono_ms();
-        if (is_apply)
-            set_served(pool, form->run, true);
         (void)pthread_cond_signal(&pool->changed);
     }
     (void)pthread_mutex_unlock(&pool->lock);
@@ -415,22 +404,7 @@ int df_standby_find(struct df_task_pass *p, struct df_err *err)
     struct df_err why = {0};
     if (!may_stand_in(p) || df_demand_form(p->c->s, p->engine, p->task, &form, &why) < 0)
         return 0; /* the Job of its own tells what is wrong */
-    return take(p->c->standby_pool, &form, df_json_str(p->task, "spec.planFrom"), &p->standby, err);
-}
-
-/* After the write of the offer, or instead of it. */
-static void settle_demand(const struct df_task_pass *p, bool is_offered)
-{
-    struct df_standby_pool *pool = p->c->standby_pool;
-    const char *run = df_json_str(p->task, "spec.runRef.name");
-    if (!df_json_str(p->task, "spec.planFrom"))
-        return;
-    (void)pthread_mutex_lock(&pool->lock);
-    if (is_offered)
-        df_demand_drop(pool, run);
-    else
-        set_served(pool, run, false);
-    (void)pthread_mutex_unlock(&pool->lock);
+    return take(p->c->standby_pool, &form, &p->standby, err);
 }
 
 /* After a failure the offer may be durable all the same: nobody else gets that runner. */
@@ -440,7 +414,6 @@ int df_standby_begin(struct df_task_pass *p, struct df_err *err)
     const char *id = df_shared_pod_host_of(p->standby);
     bool has_slot = false;
     int result = df_task_take_slot(p, &has_slot, err);
-    settle_demand(p, result == 0 && has_slot);
     if (result < 0 && !df_streq(err->reason, "Conflict"))
         df_standby_remove(runners, id);
     else if (result < 0 || !has_slot)
@@ -448,6 +421,8 @@ int df_standby_begin(struct df_task_pass *p, struct df_err *err)
     if (result < 0 || !has_slot)
         return result;
     df_debug("step %s is offered to the standby runner %s", p->step.name, id);
+    df_standby_forget(p->c,
+                      df_json_str(p->task, "spec.runRef.name")); /* nobody makes another one */
     df_standby_offer(runners, id, p->step.uid);
     return 0;
 }
