@@ -62,12 +62,30 @@ static int offer_again(const cJSON *task, void *arg, struct df_err *err)
     return 0;
 }
 
+/* The same for runs: of a step whose TaskAction was taken away by force, the run ends the pod
+ * (lost_step.h). */
+static int offer_noted(const cJSON *run, void *arg, struct df_err *err)
+{
+    const struct df_standby_pool *pool = arg;
+    const cJSON *step;
+    (void)err;
+    cJSON_ArrayForEach (step, df_json_at(run, "status.steps")) {
+        const char *id = df_json_str(step, "standbyRunner"), *uid = df_json_str(step, "uid");
+        if (id && uid)
+            df_standby_offer(pool->runners, id, uid);
+    }
+    return 0;
+}
+
 static int find_existing(struct df_standby_pool *pool, struct df_err *err)
 {
+    struct df_store *store = pool->c->s->store;
     if (pool->engine->ops->standbys(pool->engine, add_existing, pool, err) < 0)
         return -1;
-    return df_store_each(pool->c->s->store, DF_KIND_TASK_ACTION, DF_LABEL_UNFINISHED "=true",
-                         offer_again, pool, err);
+    if (df_store_each(store, DF_KIND_TASK_ACTION, DF_LABEL_UNFINISHED "=true", offer_again, pool,
+                      err) < 0)
+        return -1;
+    return df_store_each(store, DF_KIND_RUN, DF_LABEL_UNFINISHED "=true", offer_noted, pool, err);
 }
 
 /* Until this is done, no runner is told that it is over, and none is taken or removed: it may have a
