@@ -261,6 +261,16 @@ static bool may_wait(const struct df_control *c, const cJSON *run, const struct 
     return df_real_us() < created_us + c->s->config->timeout_pending_s * 1000000;
 }
 
+/* The definition lets a new run have a decision, because one that is restored from a backup is
+ * created before its status is written. */
+static int check_undecided(const cJSON *run, struct df_err *err)
+{
+    return !df_json_at(run, "spec.decision")
+               ? 0
+               : df_fail_reason(err, DF_ERR_USER, DF_REASON_REFUSED,
+                                "spec.decision: it does not wait for a decision");
+}
+
 static int admit_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_us,
                      struct df_err *err)
 {
@@ -271,7 +281,7 @@ static int admit_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_u
     int64_t number = 0;
     if (!next)
         return df_fail_oom(err);
-    if (validate(DF_KIND_RUN, run, &admitted, &why) == 0) {
+    if (check_undecided(run, &why) == 0 && validate(DF_KIND_RUN, run, &admitted, &why) == 0) {
         df_awaiting_add(&c->awaiting, df_json_str(admitted, "spec.executorRef.name"), name_of(run));
         if (df_request_number_run(c->s, run, &rights, &owner, &number, &why) == 0)
             return accept_run(c, next, owner, number, err);

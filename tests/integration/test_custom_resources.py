@@ -237,6 +237,14 @@ def test_what_only_the_spawner_can_refuse_says_so_and_can_be_mended(world, spec,
     world.phase("second", "Succeeded")
 
 
+def test_a_run_that_brings_its_own_approval_is_refused(world):
+    """By the service: the API server takes it, because a restored run comes without its status, too."""
+    world.namespace.apply(world.executor(), world.run("first", decision={"verdict": "approved"}))
+    run = world.phase("first", "Failed")
+    assert conditions(run)["Failed"] == ("True", "InvalidDocument")
+    assert "spec.decision: it does not wait for a decision" in run["status"]["message"]
+
+
 def test_an_edit_counts_as_a_revision_and_reaches_the_next_run(world):
     world.provision()
     world.namespace.apply(world.executor(variables={"gate": ""}))

@@ -455,9 +455,6 @@ static const struct cel run_rules[] = {
      "a run's spec cannot be changed, but for decision and cancel; make another run"},
     {"self.spec.action == 'dry-run' || (!has(self.spec.source) && !has(self.spec.runtime))",
      "spec.source and spec.runtime are for a dry-run alone; change the executor for other runs"},
-    {"!has(self.spec.decision) || (has(self.status) && has(self.status.phase) && "
-     "self.status.phase != 'Pending')",
-     "spec.decision: it does not wait for a decision"},
     {"!has(self.spec.decision) || has(oldSelf.spec.decision) || (has(oldSelf.status) && "
      "has(oldSelf.status.phase) && oldSelf.status.phase == 'WaitingApproval')",
      "spec.decision: it does not wait for a decision"},
