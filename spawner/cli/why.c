@@ -242,15 +242,21 @@ static const char *last_step(const cJSON *run)
     return n ? df_json_str(cJSON_GetArrayItem(steps, n - 1), "name") : NULL;
 }
 
+/* A run that was made again from a backup is younger than its end: then it counts from its start. */
+static int64_t took_us(const cJSON *run)
+{
+    int64_t us = df_text_span(run, "metadata.creationTimestamp", "status.finishedAt", df_real_us());
+    return us > 0 ? us : df_text_span(run, "status.startedAt", "status.finishedAt", df_real_us());
+}
+
 static int print_cause(struct df_cli *cli, const cJSON *run, const cJSON *tasks, struct df_buf *out,
                        struct df_err *err)
 {
     char took[DF_SHORT_TEXT];
-    int64_t us = df_text_span(run, "metadata.creationTimestamp", "status.finishedAt", df_real_us());
     const char *name = df_json_str(run, "metadata.name"), *step = last_step(run);
     (void)df_buf_addf(out, "%s, %s of %s: %s after %s\n", name, df_json_str(run, "spec.action"),
                       df_json_str(run, "spec.executorRef.name"), df_run_phase(run),
-                      df_text_duration(us, took));
+                      df_text_duration(took_us(run), took));
     if (df_run_is_final(run))
         add_cause(run, out);
     else

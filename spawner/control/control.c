@@ -13,6 +13,7 @@
 #include "common/metrics/metrics.h"
 #include "spawner/control/hourly.h"
 #include "spawner/control/lock_queue.h"
+#include "spawner/control/restored.h"
 #include "spawner/control/standby_pool.h"
 #include "spawner/engine/job/workflow_job.h"
 #include "spawner/journal/events.h"
@@ -213,6 +214,8 @@ int df_control_start(struct df_control *c, struct df_err *err)
 {
     c->reachable_since_us = df_real_us();
     sweep(c);
+    if (df_restored_cancel(c, err) < 0)
+        return -1;
     size_t n = (size_t)c->s->config->workers;
     c->workers = calloc(n, sizeof(*c->workers));
     if (!c->workers)

@@ -10,6 +10,8 @@
 #define DF_LABEL_EXECUTOR "dayfly.dev/executor"
 #define DF_LABEL_RUN "dayfly.dev/run"
 #define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": reconciled after a start */
+/* "true" on an unfinished document whose resource in the cluster was made again from a backup. */
+#define DF_LABEL_RESTORED "dayfly.dev/restored"
 /* Of an unfinished run: its executor; of an unfinished workflow: the lock on its target. */
 #define DF_LABEL_QUEUE "dayfly.dev/queue"
 #define DF_LABEL_LIVE "dayfly.dev/live" /* "true" on a step: its engine holds resources of it */

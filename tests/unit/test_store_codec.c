@@ -134,6 +134,30 @@ static void what_nobody_looked_at_is_found_as_unfinished(void **state)
     }
 }
 
+static void what_was_made_again_and_has_not_ended_is_found_as_restored(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *resource;
+        bool found;
+    } cases[] = {
+        {"{'metadata':{'uid':'b'},'status':{'service':{'uid':'a',"
+         "'labels':{'dayfly.dev/unfinished':'true'}}}}",
+         true},
+        {"{'metadata':{'uid':'a'},'status':{'service':{'uid':'a',"
+         "'labels':{'dayfly.dev/unfinished':'true'}}}}",
+         false},
+        {"{'metadata':{'uid':'b'},'status':{'service':{'uid':'a'}}}", false},
+        {"{'metadata':{'uid':'b'},'spec':{}}", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *resource = json(cases[i].resource);
+        DF_STRS struct df_strs labels = {0};
+        assert_int_equal(df_codec_labels(resource, &labels, NULL), 0);
+        assert_int_equal(df_strs_has(&labels, "dayfly.dev/restored=true"), cases[i].found);
+    }
+}
+
 static void a_new_resource_shows_what_people_ask_for_and_holds_the_rest_in_its_status(void **state)
 {
     (void)state;
@@ -278,6 +302,7 @@ int main(void)
         cmocka_unit_test(a_resource_that_was_created_again_is_the_document_that_it_was),
         cmocka_unit_test(what_nobody_took_in_is_a_document_without_status),
         cmocka_unit_test(what_nobody_looked_at_is_found_as_unfinished),
+        cmocka_unit_test(what_was_made_again_and_has_not_ended_is_found_as_restored),
         cmocka_unit_test(a_new_resource_shows_what_people_ask_for_and_holds_the_rest_in_its_status),
         cmocka_unit_test(each_change_is_written_where_it_belongs),
         cmocka_unit_test(the_service_never_writes_into_what_people_wrote),

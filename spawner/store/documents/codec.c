@@ -446,6 +446,12 @@ static bool is_unseen(const cJSON *resource)
            df_kube_is_deleted(resource);
 }
 
+static bool is_restored(const cJSON *resource)
+{
+    const char *uid = df_kube_uid(resource);
+    return uid && !df_streq(uid, df_codec_uid(resource));
+}
+
 int df_codec_labels(const cJSON *resource, struct df_strs *ret, struct df_err *err)
 {
     static const char unfinished[] = DF_LABEL_UNFINISHED "=true";
@@ -454,17 +460,13 @@ int df_codec_labels(const cJSON *resource, struct df_strs *ret, struct df_err *e
         return -1;
     if (is_unseen(resource) && !df_strs_has(ret, unfinished))
         (void)df_strs_add(ret, unfinished);
+    if (is_restored(resource) && df_strs_has(ret, unfinished))
+        (void)df_strs_add(ret, DF_LABEL_RESTORED "=true");
     return df_strs_check(ret, err);
 }
 
 /* Beyond every resourceVersion. */
 #define FIRST_OF_CLUSTER (INT64_C(1) << 50)
-
-static bool is_restored(const cJSON *resource)
-{
-    const char *uid = df_kube_uid(resource);
-    return uid && !df_streq(uid, df_codec_uid(resource));
-}
 
 int64_t df_codec_order(const cJSON *resource)
 {

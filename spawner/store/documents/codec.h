@@ -43,7 +43,8 @@ int df_codec_status(enum df_kind kind, const char *api_version, const cJSON *doc
                     const cJSON *resource, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 /* The index keys of the watch cache: the document's labels, as "key=value". A document that was
- * applied, edited or deleted since its last reconcile is also indexed as unfinished. */
+ * applied, edited or deleted since its last reconcile is also indexed as unfinished, and an
+ * unfinished one that was made again from a backup as restored. */
 int df_codec_labels(const cJSON *resource, struct df_strs *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* The document's uid; borrowed. NULL: it has none. */
