@@ -9,6 +9,7 @@
 #ifndef DF_RUNNER_CONTEXT_H
 #define DF_RUNNER_CONTEXT_H
 
+#include "runner/preparation.h"
 #include "runner/report/output.h"
 #include "runner/report/report.h"
 #include "runner/source/kept.h"
@@ -38,6 +39,7 @@ struct df_context {
     struct df_output *output;
     struct df_masks *masks; /* of output; other values once the module is known */
     struct df_stop *stop;
+    struct df_preparation *preparation; /* what was got ready before the claim; or NULL */
     const struct df_dirs *dirs;
     const char *step_dir; /* outlives the work directory: tofu.pid, errored.tfstate */
     const struct df_isolation *isolation;

@@ -107,10 +107,22 @@ static int keep_source(struct df_context *c, struct df_err *err)
     return df_kept_source_note(c->dirs->source, &c->source, &c->kept, err);
 }
 
+/* What was fetched before the claim, if it is the plan's. */
+static int get_source(struct df_context *c, struct df_err *err)
+{
+    bool is_ready = false;
+    int log = -1;
+    if (df_preparation_take_source(c->preparation, &is_ready, &c->source, &log, err) < 0)
+        return -1;
+    if (!is_ready)
+        return fetch_source(c, err);
+    show_fetch_log(c, log);
+    return 0;
+}
+
 int df_prepare_source(struct df_context *c, struct df_err *err)
 {
-    if ((c->is_kept ? use_kept_source(c, err) : fetch_source(c, err)) < 0 ||
-        keep_source(c, err) < 0)
+    if ((c->is_kept ? use_kept_source(c, err) : get_source(c, err)) < 0 || keep_source(c, err) < 0)
         return -1;
     cJSON *source = df_json_object_at(c->result, "source");
     if (!source)
@@ -128,29 +140,17 @@ int df_prepare_source(struct df_context *c, struct df_err *err)
 
 /* ---- toolchain ---- */
 
-/* An apply needs exactly the version that made the plan: no other version reads its plan file. */
 static int find_tool(struct df_context *c, struct df_err *err)
 {
     const char *planned = df_json_str(c->doc, "expected.toolVersion");
-    const char *name =
-        planned ? df_json_str(c->doc, "expected.toolName") : df_json_str(c->doc, "runtime.name");
-    struct df_tool_request r = {.constraint =
-                                    planned ? planned : df_json_str(c->doc, "runtime.version"),
-                                .tools = df_json_at(c->doc, "tools"),
-                                .path_env = getenv("PATH"),
-                                .stop = df_stop_flag(c->stop)};
-    if (name && df_tool_kind_parse(name, &r.kind, err) < 0)
-        return -1;
-    int found =
-        name ? df_toolchain_find(&r, &c->tool, err) : df_toolchain_find_any(&r, &c->tool, err);
-    if (found == 0)
+    if (df_toolchain_of_step(c->doc, false, df_stop_flag(c->stop), &c->tool, err) == 0)
         return 0;
     if (!planned || !df_streq(err->reason, "ToolMissing"))
         return df_err_reason(err, "ToolMissing");
     struct df_err why = *err;
     return df_fail_reason(err, DF_ERR_CONFLICT, "ToolVersionChanged",
-                          "planned with %s %s, which is not here any more: %s", name, planned,
-                          why.message);
+                          "planned with %s %s, which is not here any more: %s",
+                          df_json_str(c->doc, "expected.toolName"), planned, why.message);
 }
 
 int df_prepare_tool(struct df_context *c, struct df_err *err)

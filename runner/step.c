@@ -49,6 +49,7 @@ struct run {
     bool is_alone;        /* no process of the step is left */
     int64_t memory_kills; /* before this step */
     struct df_stop *stop;
+    struct df_preparation *preparation; /* of a standby runner; or NULL */
     cJSON *doc;
     struct df_isolation isolation;
     struct df_masks *masks;
@@ -59,6 +60,7 @@ struct run {
 static void run_free(struct run *r)
 {
     struct df_err err;
+    df_preparation_free(r->preparation);
     df_context_free(&r->context);
     df_output_free(r->output);
     df_masks_free(r->masks);
@@ -182,6 +184,15 @@ static int report_to_files(struct run *r, struct df_err *err)
     return df_report_to_directory(dir, &r->report, err);
 }
 
+/* A df_report_prepare. Without it the step gets all by itself. */
+static void begin_preparation(void *arg, cJSON *doc)
+{
+    struct run *r = arg;
+    struct df_err why = {0};
+    if (df_preparation_start(doc, &r->dirs, &r->preparation, &why) < 0)
+        df_warn("nothing is ready before the step: %s", why.message);
+}
+
 static int connect_spawner(struct run *r, const struct handoff *h, struct df_err *err)
 {
     if (check_handoff(h, err) < 0 || (h->document_file && load_document(r, h, err) < 0))
@@ -191,6 +202,8 @@ static int connect_spawner(struct run *r, const struct handoff *h, struct df_err
     const struct df_report_spawner o = {.server = h->server,
                                         .uid = r->doc ? df_json_str(r->doc, "uid") : h->uid,
                                         .standby = h->standby,
+                                        .prepare = r->isolation.is_on ? NULL : begin_preparation,
+                                        .prepare_arg = r,
                                         .claim_token =
                                             r->doc ? df_json_str(r->doc, "stepToken") : h->token,
                                         .token_file = h->token_file,
@@ -310,6 +323,8 @@ static int save_result(const struct run *r, struct df_err *err)
 
 /* ---- the step ---- */
 
+#define CGROUP "/sys/fs/cgroup"
+
 static int join_terrakube(struct run *r, struct df_err *err)
 {
     if (!df_json_at(r->doc, "terrakube"))
@@ -320,21 +335,29 @@ static int join_terrakube(struct run *r, struct df_err *err)
     return failed;
 }
 
+static void end_preparation(struct run *r)
+{
+    if (!r->preparation)
+        return;
+    df_preparation_end(r->preparation, r->doc, r->stop);
+    r->context.preparation = r->preparation;
+    r->memory_kills = df_memory_kills(CGROUP); /* what it needed is no part of the step */
+}
+
 static int step_prepare(struct run *r, struct df_err *err)
 {
+    int64_t seconds = df_json_int(r->doc, "timeoutSeconds", DF_TIMEOUT_STEP_SECONDS);
+    df_stop_after(r->stop, seconds * 1000);
+    end_preparation(r);
     if (join_terrakube(r, err) < 0 || df_secrets_masks(r->doc, &r->masks, err) < 0 ||
         df_output_new(r->masks, r->report, STDOUT_FILENO, &r->output, err) < 0)
         return -1;
-    int64_t seconds = df_json_int(r->doc, "timeoutSeconds", DF_TIMEOUT_STEP_SECONDS);
-    df_stop_after(r->stop, seconds * 1000);
     r->context.doc = r->doc;
     r->context.output = r->output;
     r->context.masks = r->masks;
     r->context.deadline_ms = df_mono_ms() + seconds * 1000;
     return df_context_mark(&r->context, "claimed", df_real_us(), err);
 }
-
-#define CGROUP "/sys/fs/cgroup"
 
 /* If the kernel killed a process of this container, the memory limit caused the failure, whatever
  * tofu reports. Only in a pod does the limit belong to this step alone. */

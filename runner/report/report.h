@@ -15,6 +15,10 @@
 
 struct df_report; /* opaque */
 
+/* A standby runner may get ready what doc names (docs/step-protocol.md), and owns doc. Called once, while
+ * df_report_claim() waits. */
+typedef void df_report_prepare(void *arg, cJSON *doc);
+
 /* Strings are copied. spool_dir exists and is private (0700). Byte i of spool_dir/log and of
  * spool_dir/events is byte i of the stream (acknowledged bytes may be a hole), so that the engine
  * can deliver the rest after its runner was killed. */
@@ -24,6 +28,8 @@ struct df_report_spawner {
     const char *ca_file;       /* PEM to trust; NULL: the system's */
     const char *uid;
     const char *standby; /* instead, with token_file: the id of a runner that waits for a step */
+    df_report_prepare *prepare; /* of a standby runner; or NULL */
+    void *prepare_arg;
     const char *claim_token; /* or, for df_report_confirm(), the step token */
     const char *token_file;  /* instead: read again for each attempt */
     const char *claim_id;    /* 32 hex digits, which tell this runner from others */

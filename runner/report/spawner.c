@@ -19,7 +19,9 @@ struct spawner_report {
     struct df_sender *sender;
     int64_t give_up_ms;
     char claim_id[33];
-    bool is_standby; /* until it has a step */
+    bool is_standby;            /* until it has a step */
+    df_report_prepare *prepare; /* NULL: nothing is to be prepared any more */
+    void *prepare_arg;
     bool claimed;
 };
 
@@ -62,7 +64,7 @@ static int check_answer(struct spawner_report *s, const struct df_http_response 
 
 /* --- claim ----------------------------------------------------------------------------------- */
 
-static int claim_body(const char *id, char **ret, struct df_err *err)
+static int claim_body(const struct spawner_report *s, char **ret, struct df_err *err)
 {
     char host[256] = "";
     uint64_t start;
@@ -72,11 +74,12 @@ static int claim_body(const char *id, char **ret, struct df_err *err)
     char start_text[24];
     (void)snprintf(start_text, sizeof start_text, "%llu", (unsigned long long)start);
     DF_JSON cJSON *body = cJSON_CreateObject();
-    if (df_json_add_str(body, "claimId", id, err) < 0 ||
+    if (df_json_add_str(body, "claimId", s->claim_id, err) < 0 ||
         df_json_add_str(body, "host", host, err) < 0 ||
         df_json_add_num(body, "pid", (double)getpid(), err) < 0 ||
         df_json_add_str(body, "pidStart", start_text, err) < 0 ||
-        df_json_add_str(body, "version", DF_VERSION, err) < 0)
+        df_json_add_str(body, "version", DF_VERSION, err) < 0 ||
+        (s->prepare && df_json_add_bool(body, "prepares", true, err) < 0))
         return -1;
     *ret = df_json_print(body);
     return *ret ? 0 : df_fail_oom(err);
@@ -98,7 +101,7 @@ static int send_claim(struct spawner_report *s, const struct df_patience *patien
                       struct df_http_response *answer, struct df_err *err)
 {
     DF_FREE char *body = NULL;
-    if (claim_body(s->claim_id, &body, err) < 0)
+    if (claim_body(s, &body, err) < 0)
         return -1;
     struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
     req.body = body;
@@ -125,11 +128,24 @@ static int ask_for_step(struct spawner_report *s, const volatile bool *stop, int
     return send_claim(s, &patience, answer, err) < 0 ? -1 : check_claim(s, answer, err);
 }
 
+/* No step yet, but what it will need. One answer that is no JSON is not asked for again. */
+static void prepare(struct spawner_report *s, const struct df_http_response *answer)
+{
+    df_report_prepare *begin = s->prepare;
+    cJSON *doc = NULL;
+    s->prepare = NULL;
+    if (begin && df_json_parse(df_buf_str(&answer->body), answer->body.len, &doc, NULL) == 0)
+        begin(s->prepare_arg, doc);
+}
+
 /* 404: a replica of an older version, which will be replaced. */
 static bool asks_again(struct spawner_report *s, const struct df_http_response *answer,
                        const struct df_patience *patience)
 {
-    return answer->status == 204 || (answer->status == 404 && df_link_pause(s->link, patience));
+    if (answer->status == 202)
+        prepare(s, answer);
+    return answer->status == 202 || answer->status == 204 ||
+           (answer->status == 404 && df_link_pause(s->link, patience));
 }
 
 /* The spawner answers 204 after some seconds without a step. *ret: false if there will be none. */
@@ -366,6 +382,8 @@ int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **r
         return df_fail_oom(err);
     s->base.backend = &backend;
     s->is_standby = o->standby;
+    s->prepare = o->standby ? o->prepare : NULL;
+    s->prepare_arg = o->prepare_arg;
     s->give_up_ms = o->give_up_ms;
     (void)snprintf(s->claim_id, sizeof(s->claim_id), "%s", o->claim_id);
     const struct df_link_options link = {.server = o->server,

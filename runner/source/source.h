@@ -5,7 +5,7 @@
  * Sources are not trusted: see archive.h for archives. git runs without hooks, prompts, ext:: and
  * fd:: transports, user or system configuration, and LFS filters. It gets credentials through an
  * askpass helper and a key file in the step's private directory, never through argv, a URL or the
- * environment of tofu.
+ * environment of tofu. Thread rule: any thread; one checkout, one thread.
  */
 #ifndef DF_SOURCE_H
 #define DF_SOURCE_H

@@ -251,14 +251,15 @@ int df_toolchain_find_any(const struct df_tool_request *r, struct df_tool *ret, 
 {
     struct df_err first = {0};
     struct df_tool_request one = *r;
-    for (size_t i = 0; i < 2 * DF_TOOL_KINDS; i++) {
+    size_t tries = r->is_local ? DF_TOOL_KINDS : 2 * DF_TOOL_KINDS;
+    for (size_t i = 0; i < tries; i++) {
         struct df_err why = {0};
         one.is_local = i < DF_TOOL_KINDS;
         one.kind = (enum df_tool_kind)(i % DF_TOOL_KINDS);
         if (df_toolchain_find(&one, ret, &why) == 0)
             return 0;
         bool is_final = !df_streq(why.reason, "ToolMissing");
-        if (is_final || i == DF_TOOL_KINDS)
+        if (is_final || i == 0 || i == DF_TOOL_KINDS)
             first = why;
         if (is_final)
             break;
@@ -267,4 +268,20 @@ int df_toolchain_find_any(const struct df_tool_request *r, struct df_tool *ret, 
         return df_err_pass(err, &first);
     return df_fail_reason(err, first.cls, first.reason, "%s; there is no terraform either",
                           first.message);
+}
+
+int df_toolchain_of_step(const cJSON *step, bool is_local, const volatile bool *stop,
+                         struct df_tool *ret, struct df_err *err)
+{
+    const char *planned = df_json_str(step, "expected.toolVersion");
+    const char *name = df_json_str(step, planned ? "expected.toolName" : "runtime.name");
+    struct df_tool_request r = {.constraint =
+                                    planned ? planned : df_json_str(step, "runtime.version"),
+                                .tools = df_json_at(step, "tools"),
+                                .path_env = getenv("PATH"),
+                                .stop = stop,
+                                .is_local = is_local};
+    if (!name)
+        return df_toolchain_find_any(&r, ret, err);
+    return df_tool_kind_parse(name, &r.kind, err) < 0 ? -1 : df_toolchain_find(&r, ret, err);
 }

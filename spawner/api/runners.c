@@ -15,13 +15,16 @@ static bool is_gone(void *arg)
 int df_claim_for_runner(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *step = NULL;
+    DF_JSON cJSON *preparation = NULL;
     const struct df_standby_request r = {.id = req->params[0],
                                          .token = req->credentials.secret,
                                          .body = req->json,
                                          .gone = is_gone,
                                          .arg = req};
-    if (df_runner_claim(req->s, &r, &step, err) < 0)
+    if (df_runner_claim(req->s, &r, &step, &preparation, err) < 0)
         return -1;
+    if (preparation)
+        return df_respond_json(res, 202, preparation, err);
     if (!step) {
         df_respond_nothing(res);
         return 0;

@@ -11,6 +11,7 @@ void df_demand_free(struct df_demand *d)
     if (!d)
         return;
     cJSON_Delete(d->task);
+    cJSON_Delete(d->preparation);
     free(d);
 }
 

@@ -14,7 +14,8 @@ struct df_demand {
     int64_t min, max; /* of a class */
     cJSON *task;      /* says everything about the pod; not stored anywhere */
     struct df_standby_form form;
-    int64_t retry_ms; /* monotonic: no Job is made before */
+    cJSON *preparation; /* what its runner may get ready; NULL: not known yet */
+    int64_t retry_ms;   /* monotonic: no Job is made before */
 };
 
 struct df_standby_pool {

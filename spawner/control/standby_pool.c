@@ -12,6 +12,7 @@
 #include "spawner/model/recipe.h"
 #include "spawner/model/run.h"
 #include "spawner/model/shared_pod.h"
+#include "spawner/steps/step_document.h"
 
 enum {
     LOOK_MS = 5000,    /* the thread looks at least so often */
@@ -182,11 +183,36 @@ static void remove_surplus(struct df_standby_pool *pool, const struct df_standby
     (void)pthread_mutex_lock(&pool->lock);
 }
 
+/* Who wants this runner; NULL: nobody. */
+static const struct df_demand *demand_of(const struct df_standby_pool *pool,
+                                         const struct df_standby_view *v)
+{
+    for (size_t i = 0; i < pool->count; i++) {
+        const struct df_demand *d = pool->demands[i];
+        if (df_streq(d->run, v->form.run) && df_streq(d->form.digest, v->form.digest))
+            return d;
+    }
+    return NULL;
+}
+
+static void tell_preparations(const struct df_standby_pool *pool)
+{
+    for (size_t i = 0; i < pool->seen_count; i++) {
+        const struct df_standby_view *v = &pool->seen[i];
+        const struct df_demand *d = v->is_prepared || v->has_step ? NULL : demand_of(pool, v);
+        struct df_err why = {0};
+        if (d && d->preparation &&
+            df_standby_prepare(pool->runners, v->id, d->preparation, &why) < 0)
+            df_debug("standby runner %s gets nothing ready: %s", v->id, why.message);
+    }
+}
+
 static void look(struct df_standby_pool *pool)
 {
     const struct df_demand *d;
     const struct df_standby_view *v;
     pool->seen_count = df_standby_list(pool->runners, pool->seen);
+    tell_preparations(pool);
     if ((d = missing(pool)))
         make_missing(pool, d);
     else if ((v = surplus(pool)))
@@ -244,6 +270,7 @@ static int add_class(struct df_standby_pool *pool, const cJSON *class, struct df
     d->min = df_json_int(standby, "min", 0);
     d->max = df_json_int(standby, "max", d->min);
     if (task_of_class(pool->c->s->config, class->string, &d->task, err) < 0 ||
+        df_step_preparation(pool->c->s->config, NULL, &d->preparation, err) < 0 ||
         df_demand_form(pool->c->s, pool->engine, d->task, &d->form, err) < 0 ||
         df_demand_add(pool, d, err) < 0)
         return df_err_wrap(err, "classes.%s.standby", class->string);
@@ -360,6 +387,22 @@ void df_standby_forget(struct df_control *c, const char *run)
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
+/* What the runner for the apply may get ready is known with the source of the plan. */
+static void set_preparation(struct df_standby_pool *pool, const char *run, const cJSON *plan)
+{
+    struct df_err why = {0};
+    if (!df_json_at(plan, "status.source.treeDigest"))
+        return;
+    (void)pthread_mutex_lock(&pool->lock);
+    size_t i = df_demand_find(pool, run);
+    struct df_demand *d = i < pool->count ? pool->demands[i] : NULL;
+    if (d && !d->preparation &&
+        df_step_preparation(pool->c->s->config, plan, &d->preparation, &why) < 0)
+        df_debug("run %s: the runner for its apply gets nothing ready: %s", run, why.message);
+    (void)pthread_cond_signal(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
 void df_standby_want(struct df_control *c, const cJSON *run, const cJSON *executor,
                      const cJSON *plan, const cJSON *apply)
 {
@@ -368,10 +411,13 @@ void df_standby_want(struct df_control *c, const cJSON *run, const cJSON *execut
     struct df_err why = {0};
     if (!pool || is_about_to_begin(run, apply))
         return;
-    if (!wants_runner(c, run, executor, plan, apply))
+    if (!wants_runner(c, run, executor, plan, apply)) {
         df_standby_forget(c, name);
-    else if (!df_demand_has(pool, name) && df_demand_apply(pool, run, &why) < 0)
+        return;
+    }
+    if (!df_demand_has(pool, name) && df_demand_apply(pool, run, &why) < 0)
         df_debug("run %s: no standby runner for its apply: %s", name, why.message);
+    set_preparation(pool, name, plan);
 }
 
 /* ---- a pass over a step ---- */

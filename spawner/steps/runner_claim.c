@@ -43,16 +43,17 @@ static int check_pod(struct df_spawner *s, const char *id, const cJSON *ref,
 }
 
 int df_runner_claim(struct df_spawner *s, const struct df_standby_request *r, cJSON **ret,
-                    struct df_err *err)
+                    cJSON **ret_preparation, struct df_err *err)
 {
     DF_JSON cJSON *ref = NULL;
     struct df_claim_pod pod;
-    char step[DF_STANDBY_STEP];
-    *ret = NULL;
+    struct df_standby_answer answer;
+    *ret = *ret_preparation = NULL;
     if (check_token(s, r->id, r->token, &ref, &pod, err) < 0 ||
         df_step_check_claim_id(r->body, err) < 0 ||
         (ref && check_pod(s, r->id, ref, &pod, err) < 0) ||
-        df_standby_wait(s->standby, r, DF_STANDBY_WAIT_MS, step, err) < 0)
+        df_standby_wait(s->standby, r, DF_STANDBY_WAIT_MS, &answer, err) < 0)
         return -1;
-    return step[0] ? df_step_claim(s, step, r->token, r->body, ret, err) : 0;
+    *ret_preparation = answer.preparation;
+    return answer.step[0] ? df_step_claim(s, answer.step, r->token, r->body, ret, err) : 0;
 }

@@ -16,7 +16,7 @@
 #define CLIENT_CHECK_MS 1000 /* how often a waiting request checks its client */
 
 /* How a wait ended. */
-enum end { WAITS, OFFERED, REPLACED, OVER, LATE, LEFT };
+enum end { WAITS, OFFERED, PREPARES, REPLACED, OVER, LATE, LEFT };
 
 /* One request that waits. */
 struct waiter {
@@ -33,6 +33,7 @@ struct entry {
     bool is_taken;
     bool has_asked;
     char step[DF_STANDBY_STEP]; /* the uid of the step that was offered to it; "": none */
+    cJSON *preparation;         /* what its runner may get ready; or NULL */
     int64_t made_ms, since_ms, quiet_ms;
     struct waiter *waiters;
 };
@@ -62,6 +63,7 @@ int df_standby_new(struct df_standby **ret, struct df_err *err)
 static void entry_free(struct entry *e)
 {
     cJSON_Delete(e->ref);
+    cJSON_Delete(e->preparation);
     free(e);
 }
 
@@ -241,6 +243,22 @@ void df_standby_offer(struct df_standby *b, const char *id, const char *step_uid
     (void)pthread_mutex_unlock(&b->lock);
 }
 
+int df_standby_prepare(struct df_standby *b, const char *id, const cJSON *preparation,
+                       struct df_err *err)
+{
+    DF_JSON cJSON *copy = cJSON_Duplicate(preparation, true);
+    if (!copy)
+        return df_fail_oom(err);
+    (void)pthread_mutex_lock(&b->lock);
+    struct entry *e = find(b, id);
+    if (e && !e->preparation) {
+        e->preparation = DF_TAKE(copy);
+        end_waits(e, PREPARES);
+    }
+    (void)pthread_mutex_unlock(&b->lock);
+    return 0;
+}
+
 void df_standby_step(struct df_standby *b, const char *id, char ret[DF_STANDBY_STEP])
 {
     (void)pthread_mutex_lock(&b->lock);
@@ -306,6 +324,7 @@ size_t df_standby_list(struct df_standby *b, struct df_standby_view ret[DF_LIMIT
                                           .has_step = e->step[0],
                                           .waits = e->waiters,
                                           .has_asked = e->has_asked,
+                                          .is_prepared = e->preparation,
                                           .made_ms = e->made_ms,
                                           .since_ms = e->since_ms,
                                           .quiet_ms = e->quiet_ms};
@@ -400,13 +419,28 @@ static void wait_for_end(struct df_standby *b, struct entry *e, struct waiter *w
     (void)pthread_cond_destroy(&w->ended);
 }
 
+static bool hears_preparation(const struct entry *e, const struct df_standby_request *r)
+{
+    return !e->step[0] && e->preparation && df_json_bool(r->body, "prepares", false);
+}
+
+static int tell(const struct entry *e, const struct df_standby_request *r,
+                struct df_standby_answer *ret, struct df_err *err)
+{
+    if (hears_preparation(e, r) && !(ret->preparation = cJSON_Duplicate(e->preparation, true)))
+        return df_fail_oom(err);
+    (void)snprintf(ret->step, sizeof(ret->step), "%s", e->step);
+    return 0;
+}
+
 /* The caller holds the lock, which the wait gives up. */
 static int wait_for_step(struct df_standby *b, const struct df_standby_request *r, int64_t wait_ms,
-                         char ret[DF_STANDBY_STEP], struct df_err *err)
+                         struct df_standby_answer *ret, struct df_err *err)
 {
     struct waiter w = {.claim_id = df_json_str(r->body, "claimId")};
     struct entry *e = b->is_open ? find(b, r->id) : NULL; /* it may have a step */
-    if (e && !e->step[0]) {
+    *ret = (struct df_standby_answer){0};
+    if (e && !e->step[0] && !hears_preparation(e, r)) {
         wait_for_end(b, e, &w, r, wait_ms);
         e = find(b, r->id);
     }
@@ -415,12 +449,11 @@ static int wait_for_step(struct df_standby *b, const struct df_standby_request *
     if (w.end == LEFT)
         return df_fail_reason(err, DF_ERR_RETRY, "NotDecidedYet",
                               "the wait for a step was cut short");
-    (void)snprintf(ret, DF_STANDBY_STEP, "%s", w.end == REPLACED ? "" : e->step);
-    return 0;
+    return w.end == REPLACED ? 0 : tell(e, r, ret, err);
 }
 
 int df_standby_wait(struct df_standby *b, const struct df_standby_request *r, int64_t wait_ms,
-                    char ret[DF_STANDBY_STEP], struct df_err *err)
+                    struct df_standby_answer *ret, struct df_err *err)
 {
     (void)pthread_mutex_lock(&b->lock);
     int result = wait_for_step(b, r, wait_ms, ret, err);

@@ -54,6 +54,11 @@ void df_standby_offer(struct df_standby *b, const char *id, const char *step_uid
 /* The runner is over: removes it from the list, and ends its wait with StepOver. */
 void df_standby_remove(struct df_standby *b, const char *id);
 
+/* What the runner may get ready while it waits, a document without a secret (df_step_preparation()): a
+ * request that asks for it hears it. Nothing for an id that is not in the list. */
+int df_standby_prepare(struct df_standby *b, const char *id, const cJSON *preparation,
+                       struct df_err *err) DF_MUST_CHECK;
+
 /* The uid of the step that was offered to the runner; "": none. */
 void df_standby_step(struct df_standby *b, const char *id, char ret[DF_STANDBY_STEP]);
 /* The runner to which this step was offered; "": none. */
@@ -69,6 +74,7 @@ struct df_standby_view {
     bool has_step;    /* a step was offered to it */
     bool waits;       /* its runner asks now */
     bool has_asked;   /* it has asked at least once */
+    bool is_prepared; /* df_standby_prepare() was called for it */
     int64_t made_ms;  /* its Job was made */
     int64_t since_ms; /* added, or became free, or asked for the first time: the latest */
     int64_t quiet_ms; /* it asked for the last time */
@@ -81,17 +87,23 @@ size_t df_standby_list(struct df_standby *b,
 struct df_standby_request {
     const char *id;
     const char *token;       /* of its pod */
-    const cJSON *body;       /* that of a claim */
+    const cJSON *body;       /* that of a claim; with `prepares` the runner wants a preparation */
     bool (*gone)(void *arg); /* the client has left, or the server stops; asked each second */
     void *arg;
 };
 
-/* Waits up to wait_ms until a step is offered to the id: ret is its uid; "": no step yet. A later
- * request with the same claimId ends this one without a step: its client has left, and nobody would
- * hear of the step. CONFLICT StepOver: the id is not in the list. RETRY NotListedYet: the list is not
+/* What a request hears. */
+struct df_standby_answer {
+    char step[DF_STANDBY_STEP]; /* the uid of the step; "": none yet */
+    cJSON *preparation;         /* without a step: what to get ready; owned; NULL: nothing */
+};
+
+/* Waits up to wait_ms until a step is offered to the id, or there is a preparation that it wants. A later
+ * request with the same claimId ends this one without either: its client has left, and nobody would
+ * hear of it. CONFLICT StepOver: the id is not in the list. RETRY NotListedYet: the list is not
  * complete yet; NotDecidedYet: gone() was true. Token and claimId were checked. */
 int df_standby_wait(struct df_standby *b, const struct df_standby_request *r, int64_t wait_ms,
-                    char ret[DF_STANDBY_STEP], struct df_err *err) DF_MUST_CHECK;
+                    struct df_standby_answer *ret, struct df_err *err) DF_MUST_CHECK;
 /* *ret: a copy of the ref of this id, which the caller deletes; NULL if it is not in the list. */
 int df_standby_ref(struct df_standby *b, const char *id, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
@@ -100,11 +112,12 @@ int df_standby_ref(struct df_standby *b, const char *id, cJSON **ret,
 int df_runner_check(struct df_spawner *s, const char *id, const char *token,
                     struct df_err *err) DF_MUST_CHECK;
 /* Waits up to DF_STANDBY_WAIT_MS, and claims the offered step for the runner: *ret is its step
- * document, which the caller wipes; NULL: no step yet, ask again. Errors of df_standby_wait() and
+ * document, which the caller wipes; NULL: no step yet, ask again. *ret_preparation: instead of a step,
+ * what the runner may get ready; the caller deletes it; or NULL. Errors of df_standby_wait() and
  * df_step_claim(). DENIED: the token is not that of a pod of this Job; who has no token for the id does
  * not hear whether it exists. */
 #define DF_STANDBY_WAIT_MS 10000
 int df_runner_claim(struct df_spawner *s, const struct df_standby_request *r, cJSON **ret,
-                    struct df_err *err) DF_MUST_CHECK;
+                    cJSON **ret_preparation, struct df_err *err) DF_MUST_CHECK;
 
 #endif

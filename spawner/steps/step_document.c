@@ -129,6 +129,15 @@ static int add_run(struct making *m, struct df_err *err)
     return df_json_add_bool(m->doc, "reviewed", !df_json_bool(run, "spec.autoApprove", false), err);
 }
 
+static int copy_found(cJSON *to, const cJSON *plan, struct df_err *err)
+{
+    return copy(to, "commit", plan, "status.source.commit", err) < 0 ||
+                   copy(to, "treeDigest", plan, "status.source.treeDigest", err) < 0 ||
+                   copy(to, "toolName", plan, "status.tool.name", err) < 0
+               ? -1
+               : copy(to, "toolVersion", plan, "status.tool.version", err);
+}
+
 /* For an apply: the source and the tool of the plan. The runner must find the same ones. */
 static int add_expected(struct making *m, struct df_err *err)
 {
@@ -146,12 +155,8 @@ static int add_expected(struct making *m, struct df_err *err)
                               "the TaskAction %s was deleted, and with it the plan: nothing was "
                               "applied",
                               from);
-    if (copy(expected, "commit", plan, "status.source.commit", err) < 0 ||
-        copy(expected, "treeDigest", plan, "status.source.treeDigest", err) < 0 ||
-        copy(expected, "toolName", plan, "status.tool.name", err) < 0 ||
-        copy(expected, "toolVersion", plan, "status.tool.version", err) < 0)
-        return -1;
-    return copy(expected, "lockFileSha256", plan, "status.lockFileSha256", err) < 0
+    return copy_found(expected, plan, err) < 0 ||
+                   copy(expected, "lockFileSha256", plan, "status.lockFileSha256", err) < 0
                ? -1
                : copy(expected, "stateLineage", plan, "status.tofuState.lineage", err);
 }
@@ -608,6 +613,35 @@ static int make_terrakube_step(struct making *m, struct df_err *err)
         df_terrakube_part(m->s, m->task, &part, err) < 0)
         return -1;
     return df_json_add(m->doc, "terrakube", part, err);
+}
+
+/* ---- what a standby runner may get ready ---- */
+
+/* Of a source that needs credentials nothing is said. */
+static int add_of_plan(cJSON *doc, const cJSON *plan, struct df_err *err)
+{
+    cJSON *expected = df_json_object_at(doc, "expected");
+    if (!expected)
+        return df_fail_oom(err);
+    if (!df_json_at(plan, "spec.source.secretRef") &&
+        copy(doc, "source", plan, "spec.source", err) < 0)
+        return -1;
+    return copy(doc, "runtime", plan, "spec.runtime", err) < 0 ? -1
+                                                               : copy_found(expected, plan, err);
+}
+
+int df_step_preparation(const struct df_config *config, const cJSON *plan, cJSON **ret,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *doc = cJSON_CreateObject();
+    cJSON *tools = NULL;
+    if (!doc)
+        return df_fail_oom(err);
+    if (df_step_tools(config, true, &tools, err) < 0 || df_json_add(doc, "tools", tools, err) < 0 ||
+        (plan && add_of_plan(doc, plan, err) < 0))
+        return -1;
+    *ret = DF_TAKE(doc);
+    return 0;
 }
 
 int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_step_tokens *tokens,

@@ -2,9 +2,12 @@
 of a plan that is at work (kubernetes.applyAhead)."""
 
 import json
+import os
+import shutil
 
 from lib.dayfly import wait_for
-from lib.pods import Pods, config_map_of
+from lib.pods import Pods, claim_on, config_map_of, reach
+from lib.tool_mirror import ToolMirror
 
 SMALL = 'resource "terraform_data" "x" { input = 1 }\noutput "x" { value = terraform_data.x.output }\n'
 MOUNT = [{"name": "module-net", "mountPath": "/module"}]
@@ -123,3 +126,59 @@ def test_no_pod_starts_ahead_of_a_step_that_waits_for_a_slot(home, namespace, to
         world.executor("net", SLEEPS)
         assert world.run("net")["run"]["status"]["reason"] == "Applied"
         assert host_of(world, "net-1-apply") is None
+
+
+# The plan waits until somebody writes into the pipe.
+HELD = 'locals { word = file("/store/pipe") }\nresource "terraform_data" "x" { input = local.word }\n'
+
+
+class Store:
+    """A directory of this machine with a module and a tool, which pods reach at /store, and the pipe that holds the plan."""
+
+    def __init__(self, home, namespace):
+        self.directory = home.directory / "store"
+        claim_on(namespace, self.directory, "store")
+        shutil.make_archive(str(self.directory / "module"), "gztar", home.module("held", HELD))
+        ToolMirror(self.directory / "mirror", "/usr/local/bin/tofu").add("1.12.6")
+        os.mkfifo(self.directory / "pipe")
+        self.directory.joinpath("pipe").chmod(0o666)
+        reach(self.directory)
+
+    def executor(self, home):
+        volume = {"name": "store", "mountPath": "/store", "persistentVolumeClaim": {"claimName": "store"}}
+        document = {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": "net"},
+                    "spec": {"source": {"url": "file:///store/module.tar.gz", "kind": "archive"},
+                             "runtime": {"name": "opentofu", "version": "1.12.6"}, "placement": {"volumes": [volume]}}}
+        home.dayfly("create", "-f", "-", input=json.dumps(document))
+
+    def let_go(self):
+        """Whoever reads gets a word; from now on it is a plain file."""
+        pipe, word = self.directory / "pipe", self.directory / "word"
+        word.write_text("word")
+        with open(pipe, "w", encoding="ascii") as end:
+            word.rename(pipe)
+            end.write("word")
+
+    def remove(self):
+        shutil.rmtree(self.directory / "mirror")
+        (self.directory / "module.tar.gz").unlink()
+
+
+def says(namespace, job, *words):
+    said = namespace.kubectl("logs", f"job/{job}", check=False).stdout
+    return all(word in said for word in words)
+
+
+def test_the_apply_has_source_and_tool_before_the_plan_has_ended(home, namespace, tofu):
+    config = {"tools": {"directories": [], "searchPath": False, "index": {"opentofu": "file:///store/mirror"}}}
+    with Pods(home, namespace, tofu, applyAhead=True, config=config) as world:
+        store = Store(home, namespace)
+        store.executor(home)
+        run = world.ask("net")
+        (ahead,) = wait_for("the pod ahead", lambda: standbys(namespace))
+        wait_for("source and tool", lambda: says(namespace, ahead, "the source is ready", "the tool is ready"), 60)
+        assert world.document("runs", run)["status"]["phase"] == "Running"
+        store.remove()
+        store.let_go()
+        assert world.ended(run)["reason"] == "Applied"
+        assert host_of(world, f"{run}-apply") == ahead

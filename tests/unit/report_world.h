@@ -17,6 +17,8 @@ struct fixture {
     struct step_server server;
     struct df_report *report;
     volatile bool stop; /* for calls that take one */
+    df_report_prepare *prepare;
+    void *prepare_arg;
 };
 
 static inline void write_endpoint(const struct fixture *f)

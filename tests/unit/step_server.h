@@ -23,8 +23,9 @@ struct step_server {
     uint16_t port;
 
     char claim_id[64];
-    unsigned claims; /* requests, repeated ones included */
-    unsigned asked;  /* requests of the standby runner */
+    unsigned claims;           /* requests, repeated ones included */
+    unsigned asked;            /* requests of the standby runner */
+    unsigned asked_to_prepare; /* with `prepares` */
     struct df_buf streams[2];
     uint64_t ends[2];
     char (*expected)(uint64_t at); /* set: the bytes of the log are compared, not kept */
@@ -223,6 +224,7 @@ static inline enum MHD_Result server_handle(void *cls, struct MHD_Connection *c,
         (void)pthread_cond_wait(&s->changed, &s->lock);
     s->requests++;
     s->asked += asks;
+    s->asked_to_prepare += strstr(df_buf_str(&r->body), "\"prepares\":true") != NULL;
     bool lose = s->lose_every && s->requests % s->lose_every == 0;
     enum MHD_Result result = MHD_NO;
     if (!s->drop_every || s->requests % s->drop_every != 0)

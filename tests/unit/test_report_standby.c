@@ -17,6 +17,8 @@ static void become_standby(struct fixture *f)
     const struct df_report_spawner o = {.server = url,
                                         .claim_id = "0123456789abcdef0123456789abcdef",
                                         .standby = "standby-1",
+                                        .prepare = f->prepare,
+                                        .prepare_arg = f->prepare_arg,
                                         .token_file = token,
                                         .spool_dir = f->dir,
                                         .give_up_ms = LONG_MS};
@@ -144,6 +146,51 @@ static void a_standby_runner_asks_again_behind_a_replica_that_knows_none(void **
     df_json_wipe(step);
 }
 
+/* ---- what it may get ready ---- */
+
+static void keep_preparation(void *arg, cJSON *doc)
+{
+    cJSON **kept = arg;
+    assert_null(*kept); /* once */
+    *kept = doc;
+}
+
+static void check_preparation(struct fixture *f, const char *answer, cJSON **kept)
+{
+    cJSON *step = NULL;
+    f->prepare = keep_preparation;
+    f->prepare_arg = kept;
+    become_standby(f);
+    refuse(f, 3, 202);
+    f->server.refuse_body = answer;
+    assert_int_equal(ask_for_step(f, NULL, &step, NULL), 0);
+    assert_string_equal(df_json_str(step, "uid"), "u-1");
+    assert_int_equal(f->server.asked, 4);
+    assert_int_equal(f->server.asked_to_prepare, 1);
+    df_json_wipe(step);
+}
+
+static void a_standby_runner_hears_once_what_to_get_ready_and_asks_on(void **state)
+{
+    DF_JSON cJSON *kept = NULL;
+    check_preparation(*state, "{\"tools\":{\"searchPath\":true}}", &kept);
+    assert_true(df_json_bool(kept, "tools.searchPath", false));
+}
+
+static void a_preparation_that_cannot_be_read_is_none(void **state)
+{
+    DF_JSON cJSON *kept = NULL;
+    check_preparation(*state, "{", &kept);
+    assert_null(kept);
+}
+
+static void only_a_standby_runner_asks_what_to_get_ready(void **state)
+{
+    struct fixture *f = *state;
+    assert_int_equal(claim(f, NULL), 0);
+    assert_int_equal(f->server.asked_to_prepare, 0);
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -157,6 +204,9 @@ int main(void)
         with_server(a_standby_runner_that_is_stopped_has_no_step),
         with_server(any_other_refusal_of_a_standby_runner_is_a_failure),
         with_server(a_standby_runner_asks_again_behind_a_replica_that_knows_none),
+        with_server(a_standby_runner_hears_once_what_to_get_ready_and_asks_on),
+        with_server(a_preparation_that_cannot_be_read_is_none),
+        with_server(only_a_standby_runner_asks_what_to_get_ready),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

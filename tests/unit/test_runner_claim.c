@@ -16,6 +16,7 @@
 #include "spawner/http/api.h"
 #include "spawner/http/problem.h"
 #include "spawner/steps/standby.h"
+#include "spawner/steps/step_document.h"
 #include "tests/unit/pod_tokens.h"
 
 #define STEP "net-1-plan"
@@ -119,7 +120,10 @@ static int ask_as(struct world *w, const struct pod *p, const char *id, const ch
     DF_JSON cJSON *body = json(claim);
     DF_FREE char *token = token_of_pod(p, id);
     const struct df_standby_request r = {.id = id, .token = token, .body = body, .gone = is_gone};
-    return df_runner_claim(&w->s, &r, ret, err);
+    DF_JSON cJSON *preparation = NULL;
+    int result = df_runner_claim(&w->s, &r, ret, &preparation, err);
+    assert_null(preparation);
+    return result;
 }
 
 static void assert_gets_step(struct world *w, const struct fake_step *s)
@@ -315,6 +319,61 @@ static void without_an_engine_of_pods_there_are_no_standby_runners(void **state)
     assert_fails(ask_as(w, &pod_a, ID, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "");
 }
 
+/* ---- what a runner may get ready ---- */
+
+#define PLAN                                                                                       \
+    "{'spec':{'source':{'url':'https://git.example/net','branch':'main'%s},"                       \
+    "'runtime':{'name':'opentofu','version':'1.12.6'},'variables':{'password':'p-1'},"             \
+    "'environment':[{'name':'TOKEN','value':'t-1'}],'secrets':[{'name':'aws'}]},"                  \
+    "'status':{'source':{'commit':'c1','treeDigest':'d1'},'auth':{'step':'h-1'},"                  \
+    "'tool':{'name':'opentofu','version':'1.12.6'}}}"
+
+static cJSON *preparation_of(const struct world *w, const char *source_member)
+{
+    DF_FREE char *text = df_strf(PLAN, source_member);
+    DF_JSON cJSON *plan = json(text);
+    cJSON *doc = NULL;
+    assert_int_equal(df_step_preparation(&w->config, plan, &doc, NULL), 0);
+    cJSON_DeleteItemFromObjectCaseSensitive(doc, "tools"); /* of the configuration */
+    return doc;
+}
+
+static void assert_is(const cJSON *doc, const char *text)
+{
+    DF_JSON cJSON *expected = json(text);
+    DF_FREE char *printed = df_json_print(doc);
+    if (!cJSON_Compare(doc, expected, true))
+        fail_msg("%s", printed);
+}
+
+#define FOUND                                                                                      \
+    "'runtime':{'name':'opentofu','version':'1.12.6'},'expected':{'commit':'c1','treeDigest':'d1'" \
+    ","                                                                                            \
+    "'toolName':'opentofu','toolVersion':'1.12.6'}}"
+
+static void a_runner_hears_where_source_and_tool_are_and_nothing_else(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *doc = preparation_of(w, "");
+    assert_is(doc, "{'source':{'url':'https://git.example/net','branch':'main'}," FOUND);
+}
+
+static void a_runner_hears_nothing_of_a_source_with_credentials(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *doc = preparation_of(w, ",'secretRef':{'name':'git'}");
+    assert_is(doc, "{" FOUND);
+}
+
+static void a_runner_of_a_class_hears_where_tools_are(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *doc = NULL;
+    assert_int_equal(df_step_preparation(&w->config, NULL, &doc, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(doc), 1);
+    assert_non_null(df_json_at(doc, "tools.index"));
+}
+
 /* ---- the route ---- */
 
 static struct df_api *api;
@@ -349,6 +408,7 @@ struct client {
     pthread_t thread;
     char id[32];
     volatile bool leaves;
+    const char *claim; /* NULL: CLAIM_A */
     int sent, status;
     char step[64];
 };
@@ -358,7 +418,7 @@ static void *request(void *arg)
     struct client *c = arg;
     DF_FREE char *url = df_strf("%s/v1/runners/%s/claim", c->w->s.server_url, c->id);
     DF_FREE char *token = token_of_pod(&pod_a, c->id);
-    DF_JSON cJSON *body = json(CLAIM_A), *doc = NULL;
+    DF_JSON cJSON *body = json(c->claim ? c->claim : CLAIM_A), *doc = NULL;
     DF_FREE char *text = df_json_print(body);
     const struct df_http_options o = {.bearer = token, .proxy = ""};
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
@@ -400,6 +460,19 @@ static void the_route_waits_and_gives_the_step(void **state)
     (void)pthread_join(c.thread, NULL);
     assert_int_equal(c.status, 200);
     assert_string_equal(c.step, s->uid);
+}
+
+static void the_route_says_what_to_get_ready(void **state)
+{
+    struct world *w = *state;
+    struct client c = {.w = w,
+                       .id = ID,
+                       .claim = "{'claimId':'0000000000000000000000000000000a','prepares':true}"};
+    DF_JSON cJSON *doc = json("{'tools':{}}");
+    add_runner(w);
+    assert_int_equal(df_standby_prepare(w->s.standby, ID, doc, NULL), 0);
+    (void)request(&c);
+    assert_int_equal(c.status, 202);
 }
 
 static void the_route_refuses_as_a_claim_does(void **state)
@@ -481,7 +554,11 @@ int main(void)
         TEST(the_uid_of_a_step_is_no_standby_runner),
         cmocka_unit_test_setup_teardown(without_an_engine_of_pods_there_are_no_standby_runners,
                                         setup_without_standby, world_teardown),
+        TEST(a_runner_hears_where_source_and_tool_are_and_nothing_else),
+        TEST(a_runner_hears_nothing_of_a_source_with_credentials),
+        TEST(a_runner_of_a_class_hears_where_tools_are),
         SERVED(the_route_waits_and_gives_the_step),
+        SERVED(the_route_says_what_to_get_ready),
         SERVED(the_route_refuses_as_a_claim_does),
         SERVED(a_server_that_stops_lets_its_runners_ask_elsewhere),
         SERVED(a_runner_that_left_waits_no_more),

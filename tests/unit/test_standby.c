@@ -94,7 +94,7 @@ struct request {
     pthread_t thread;
     const char *id, *claim;
     bool gone; /* atomic */
-    char step[DF_STANDBY_STEP];
+    struct df_standby_answer heard;
     int result;
     struct df_err err;
 };
@@ -109,7 +109,7 @@ static void ask(struct request *q, int64_t wait_ms)
 {
     DF_JSON cJSON *body = json(q->claim);
     const struct df_standby_request r = {.id = q->id, .body = body, .gone = is_gone, .arg = q};
-    q->result = df_standby_wait(b, &r, wait_ms, q->step, &q->err);
+    q->result = df_standby_wait(b, &r, wait_ms, &q->heard, &q->err);
 }
 
 static void *ask_long(void *arg)
@@ -139,7 +139,8 @@ static void assert_hears(struct request *q, const char *step)
 {
     (void)pthread_join(q->thread, NULL);
     assert_int_equal(q->result, 0);
-    assert_string_equal(q->step, step);
+    assert_string_equal(q->heard.step, step);
+    assert_null(q->heard.preparation);
 }
 
 static void assert_refused(const struct request *q, enum df_err_class class, const char *reason)
@@ -184,7 +185,7 @@ static void a_runner_between_two_requests_is_taken(void **state)
     add_of(ONE, &small, DF_STANDBY_START_MS);
     ask(&one, 0);
     assert_int_equal(one.result, 0);
-    assert_string_equal(one.step, "");
+    assert_string_equal(one.heard.step, "");
     assert_takes(&small, ONE);
 }
 
@@ -336,6 +337,67 @@ static void the_step_of_a_runner_is_known(void **state)
     assert_string_equal(step, "");
 }
 
+/* ---- what a runner may get ready ---- */
+
+#define WANTS_A "{'claimId':'0000000000000000000000000000000a','prepares':true}"
+
+static void prepare(const char *id)
+{
+    DF_JSON cJSON *doc = json("{'tools':{}}");
+    assert_int_equal(df_standby_prepare(b, id, doc, NULL), 0);
+}
+
+static void assert_prepares(struct request *q)
+{
+    assert_int_equal(q->result, 0);
+    assert_string_equal(q->heard.step, "");
+    assert_non_null(df_json_at(q->heard.preparation, "tools"));
+    cJSON_Delete(q->heard.preparation);
+}
+
+static void a_request_that_wants_it_hears_what_to_get_ready(void **state)
+{
+    (void)state;
+    struct request waits = {.id = ONE, .claim = WANTS_A}, comes = waits, later = waits;
+    later.claim = CLAIM_A;
+    add(ONE);
+    assert_false(look_at(ONE).seen.is_prepared);
+    await_request(&waits);
+    prepare(ONE);
+    (void)pthread_join(waits.thread, NULL);
+    assert_prepares(&waits);
+    assert_true(look_at(ONE).seen.is_prepared && look_at(ONE).seen.is_free);
+    ask(&comes, LONG_MS);
+    assert_prepares(&comes);
+    await_request(&later);
+    df_standby_offer(b, ONE, "u-1");
+    assert_hears(&later, "u-1");
+}
+
+static void a_runner_gets_nothing_ready_but_what_is_said_of_it(void **state)
+{
+    (void)state;
+    struct request one = {.id = ONE, .claim = WANTS_A};
+    add(ONE);
+    add(TWO);
+    prepare(TWO);
+    prepare("standby-3");
+    await_request(&one);
+    df_standby_offer(b, ONE, "u-1");
+    assert_hears(&one, "u-1");
+}
+
+static void a_step_comes_before_what_to_get_ready(void **state)
+{
+    (void)state;
+    struct request one = {.id = ONE, .claim = WANTS_A};
+    add(ONE);
+    df_standby_offer(b, ONE, "u-1");
+    prepare(ONE);
+    begin(&one);
+    assert_hears(&one, "u-1");
+}
+
 /* ---- what a request hears ---- */
 
 static void an_offer_ends_the_wait_and_every_later_request_hears_it_too(void **state)
@@ -373,7 +435,7 @@ static void a_runner_gets_one_step_and_no_other(void **state)
     df_standby_offer(b, ONE, "u-2");
     ask(&one, LONG_MS);
     assert_int_equal(one.result, 0);
-    assert_string_equal(one.step, "u-1");
+    assert_string_equal(one.heard.step, "u-1");
 }
 
 static void an_offer_is_heard_by_its_runner_only(void **state)
@@ -520,6 +582,9 @@ int main(void)
         TEST(only_a_free_runner_is_dismissed),
         TEST(a_runner_for_one_run_is_given_to_its_step_alone),
         TEST(the_step_of_a_runner_is_known),
+        TEST(a_request_that_wants_it_hears_what_to_get_ready),
+        TEST(a_runner_gets_nothing_ready_but_what_is_said_of_it),
+        TEST(a_step_comes_before_what_to_get_ready),
         TEST(an_offer_ends_the_wait_and_every_later_request_hears_it_too),
         TEST(an_offer_to_a_runner_that_is_not_there_yet_counts_when_it_is_repeated),
         TEST(a_runner_gets_one_step_and_no_other),
