@@ -242,6 +242,9 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
             "kubernetes.stepNamespace: \"%.64s\" is not a name of a namespace: use at most "
             "63 lower-case letters, digits and \"-\"",
             c->kube_step_space);
+    if (c->kube_ahead_s && !c->kube_apply_ahead)
+        return df_fail(err, DF_ERR_USER,
+                       "kubernetes.applyAheadFor: is of use with kubernetes.applyAhead: true only");
     if (c->elects && (!c->runs_pods || c->runs_here))
         return df_fail(err, DF_ERR_USER, "election.enabled: is of use with the engine job only");
     return c->kube_placement ? df_placement_check(c->kube_placement, "kubernetes.placement", err)

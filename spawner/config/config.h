@@ -81,6 +81,7 @@ struct df_config {
     cJSON *allow[DF_ALLOW_ROLES][DF_ALLOW_LEVELS]; /* placement.allow.*; NULL: the defaults */
     struct df_never never; /* placement.never.*: more than the service knows by itself */
 
+    int64_t kube_ahead_s;     /* kubernetes.applyAheadFor: while a person is asked; 0: not at all */
     bool kube_apply_ahead;    /* kubernetes.applyAhead; false */
     bool elects;              /* election.enabled: several replicas, one of which leads */
     char *election_lease;     /* election.lease: name of the Lease; "dayfly" */

@@ -86,6 +86,7 @@ const struct df_key df_keys[] = {
     KEY("kubernetes.webhook", DF_KEY_STRING, kube_webhook, NULL),
     RANGE("kubernetes.jobLife", DF_KEY_SECONDS, kube_ttl_s, "1h", 0, 13 * WEEK),
     KEY("kubernetes.applyAhead", DF_KEY_BOOL, kube_apply_ahead, "false"),
+    RANGE("kubernetes.applyAheadFor", DF_KEY_SECONDS, kube_ahead_s, "0s", 0, 24 * 3600),
     KEY("kubernetes.placement", DF_KEY_OBJECT, kube_placement, NULL),
     RULE("write", "executor", allow[DF_ALLOW_WRITE][DF_ALLOW_EXECUTOR]),
     RULE("write", "run", allow[DF_ALLOW_WRITE][DF_ALLOW_RUN]),

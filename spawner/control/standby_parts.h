@@ -16,6 +16,7 @@ struct df_demand {
     struct df_standby_form form;
     cJSON *preparation; /* what its runner may get ready; NULL: not known yet */
     int64_t retry_ms;   /* monotonic: no Job is made before */
+    int64_t until_ms;   /* monotonic: a person is asked, and the demand ends then; 0: nobody is */
 };
 
 struct df_standby_pool {

@@ -16,7 +16,7 @@
 
 enum {
     LOOK_MS = 5000,    /* the thread looks at least so often */
-    RETRY_MS = 5000,   /* after a Job that was not made */
+    RETRY_MS = 5000,   /* after a Job that was not made, or was taken from a demand */
     REFILL_MS = 1000,  /* after a runner was taken, so that its step works first */
     LINGER_MS = 30000, /* of a class's surplus: its queue may grow again */
     QUIET_MS = 30000,  /* a runner that asks no more for so long is gone */
@@ -55,16 +55,23 @@ static int64_t wanted_of(const struct df_standby_pool *pool, const char *digest,
     return n;
 }
 
+/* Runners for an apply that has not begun. */
+static int64_t ahead_of(const struct df_standby_pool *pool)
+{
+    int64_t n = 0;
+    for (size_t i = 0; i < pool->seen_count; i++)
+        n += pool->seen[i].is_free && pool->seen[i].form.run[0];
+    return n;
+}
+
 /* A runner that starts ahead of its step holds a place among the steps that may run at once: it will
- * need it soon. Those of classes are nobody's step. */
-static bool has_room(const struct df_standby_pool *pool, const struct df_demand *d)
+ * need it soon. Those of classes are nobody's step. others: that hold such a place, too. */
+static bool has_room(const struct df_standby_pool *pool, const struct df_demand *d, int64_t others)
 {
     struct df_err why = {0};
-    int64_t room = 0, ahead = 0;
-    for (size_t i = 0; i < pool->seen_count; i++)
-        ahead += pool->seen[i].is_free && pool->seen[i].form.run[0];
+    int64_t room = 0;
     if (df_slots_room(&pool->c->slots, d->task, &room, &why) == 0)
-        return room > ahead;
+        return room > others;
     df_debug("run %s: no standby runner for its apply: %s", d->run, why.message);
     return false;
 }
@@ -75,7 +82,8 @@ static bool is_missing(const struct df_standby_pool *pool, const struct df_deman
     int64_t any = idle_of(pool, digest, "");
     if (!d->run[0])
         return any < wanted_of(pool, digest, now);
-    return any == 0 && idle_of(pool, digest, d->run) == 0 && has_room(pool, d);
+    return any == 0 && idle_of(pool, digest, d->run) == 0 &&
+           has_room(pool, d, ahead_of(pool));
 }
 
 /* A demand that has no runner. After a runner was taken, only what steps need now is made. */
@@ -93,11 +101,18 @@ static struct df_demand *missing(const struct df_standby_pool *pool)
     return NULL;
 }
 
+/* While a person is asked, a runner may wait for long: it gives its place to a step that needs one. */
+static bool yields(const struct df_standby_pool *pool, const struct df_demand *d)
+{
+    return d->until_ms && !has_room(pool, d, ahead_of(pool) - 1);
+}
+
 static bool is_unwanted(const struct df_standby_pool *pool, const struct df_standby_view *v,
                         int64_t now_ms)
 {
+    size_t i = df_demand_find(pool, v->form.run);
     if (v->form.run[0])
-        return df_demand_find(pool, v->form.run) == pool->count;
+        return i == pool->count || yields(pool, pool->demands[i]);
     return idle_of(pool, v->form.digest, "") > wanted_of(pool, v->form.digest, false) &&
            now_ms >= v->since_ms + LINGER_MS;
 }
@@ -158,6 +173,16 @@ static void pause_demand(struct df_standby_pool *pool, const struct df_demand *d
             pool->demands[i]->retry_ms = df_mono_ms() + RETRY_MS;
 }
 
+static void drop_ended_demands(struct df_standby_pool *pool)
+{
+    int64_t now_ms = df_mono_ms();
+    for (size_t i = pool->count; i > 0; i--) {
+        const struct df_demand *d = pool->demands[i - 1];
+        if (d->until_ms && now_ms >= d->until_ms)
+            df_demand_drop(pool, d->run);
+    }
+}
+
 static void make_missing(struct df_standby_pool *pool, const struct df_demand *d)
 {
     const struct df_standby_form form = d->form;
@@ -175,12 +200,16 @@ static void make_missing(struct df_standby_pool *pool, const struct df_demand *d
 
 static void remove_surplus(struct df_standby_pool *pool, const struct df_standby_view *surplus)
 {
-    char id[sizeof(surplus->id)];
+    char id[sizeof(surplus->id)], run[sizeof(surplus->form.run)];
     df_copy(id, sizeof(id), surplus->id);
+    df_copy(run, sizeof(run), surplus->form.run);
     (void)pthread_mutex_unlock(&pool->lock);
     if (df_standby_dismiss(pool->runners, id))
         df_standby_end(pool->c->s, pool->engine, id);
     (void)pthread_mutex_lock(&pool->lock);
+    size_t i = df_demand_find(pool, run);
+    if (run[0] && i < pool->count)
+        pause_demand(pool, pool->demands[i]);
 }
 
 /* Who wants this runner; NULL: nobody. */
@@ -212,6 +241,7 @@ static void look(struct df_standby_pool *pool)
     const struct df_demand *d;
     const struct df_standby_view *v;
     pool->seen_count = df_standby_list(pool->runners, pool->seen);
+    drop_ended_demands(pool);
     tell_preparations(pool);
     if ((d = missing(pool)))
         make_missing(pool, d);
@@ -362,9 +392,23 @@ static bool is_about_to_begin(const cJSON *run, const cJSON *apply)
            !df_run_is_final(run);
 }
 
-/* Is the plan at work, or has it found something to apply, and nobody has to look at it first? */
-static bool wants_runner(const struct df_control *c, const cJSON *run, const cJSON *executor,
-                         const cJSON *plan, const cJSON *apply)
+/* Is it decided that the plan is applied, or may it be soon? *ret_left_ms: only for so long, while a person
+ * is asked; 0: nobody is. */
+static bool is_likely(const struct df_control *c, const cJSON *run, const cJSON *executor,
+                      const cJSON *plan, int64_t *ret_left_ms)
+{
+    int64_t now_us = df_real_us();
+    *ret_left_ms = 0;
+    if (!df_streq(df_run_phase(run), "WaitingApproval"))
+        return df_approval_is_automatic(&c->s->config->approval, run, executor);
+    *ret_left_ms =
+        c->s->config->kube_ahead_s * 1000 - (now_us - df_task_ended_at(plan, now_us)) / 1000;
+    return c->s->config->kube_ahead_s && *ret_left_ms > 0;
+}
+
+/* Is the plan at work, or has it found something to apply? */
+static bool wants_runner(const struct df_control *c, const cJSON *run, const cJSON *plan,
+                         const cJSON *apply)
 {
     const struct df_recipe *recipe = df_recipe_of(run);
     bool has_work =
@@ -372,9 +416,7 @@ static bool wants_runner(const struct df_control *c, const cJSON *run, const cJS
                      ? df_task_succeeded(plan) && df_json_bool(plan, "status.hasChanges", false)
                      : df_task_has_runner(plan));
     return c->s->config->kube_apply_ahead && has_work && recipe->taken > 1 && !apply &&
-           !df_shared_pod_guest(plan) && !df_run_is_final(run) && !df_json_at(run, "spec.cancel") &&
-           !df_streq(df_run_phase(run), "WaitingApproval") &&
-           df_approval_is_automatic(&c->s->config->approval, run, executor);
+           !df_shared_pod_guest(plan) && !df_run_is_final(run) && !df_json_at(run, "spec.cancel");
 }
 
 void df_standby_forget(struct df_control *c, const char *run)
@@ -388,17 +430,25 @@ void df_standby_forget(struct df_control *c, const char *run)
 }
 
 /* What the runner for the apply may get ready is known with the source of the plan. */
-static void set_preparation(struct df_standby_pool *pool, const char *run, const cJSON *plan)
+static int prepare(const struct df_standby_pool *pool, struct df_demand *d, const cJSON *plan,
+                   struct df_err *err)
+{
+    if (d->preparation || !df_json_at(plan, "status.source.treeDigest"))
+        return 0;
+    return df_step_preparation(pool->c->s->config, plan, &d->preparation, err);
+}
+
+static void update_demand(struct df_standby_pool *pool, const char *run, const cJSON *plan,
+                          int64_t left_ms)
 {
     struct df_err why = {0};
-    if (!df_json_at(plan, "status.source.treeDigest"))
-        return;
     (void)pthread_mutex_lock(&pool->lock);
     size_t i = df_demand_find(pool, run);
-    struct df_demand *d = i < pool->count ? pool->demands[i] : NULL;
-    if (d && !d->preparation &&
-        df_step_preparation(pool->c->s->config, plan, &d->preparation, &why) < 0)
-        df_debug("run %s: the runner for its apply gets nothing ready: %s", run, why.message);
+    if (i < pool->count) {
+        pool->demands[i]->until_ms = left_ms ? df_mono_ms() + left_ms : 0;
+        if (prepare(pool, pool->demands[i], plan, &why) < 0)
+            df_debug("run %s: the runner for its apply gets nothing ready: %s", run, why.message);
+    }
     (void)pthread_cond_signal(&pool->changed);
     (void)pthread_mutex_unlock(&pool->lock);
 }
@@ -409,15 +459,16 @@ void df_standby_want(struct df_control *c, const cJSON *run, const cJSON *execut
     struct df_standby_pool *pool = c->standby_pool;
     const char *name = df_json_str(run, "metadata.name");
     struct df_err why = {0};
+    int64_t left_ms = 0;
     if (!pool || is_about_to_begin(run, apply))
         return;
-    if (!wants_runner(c, run, executor, plan, apply)) {
+    if (!wants_runner(c, run, plan, apply) || !is_likely(c, run, executor, plan, &left_ms)) {
         df_standby_forget(c, name);
         return;
     }
     if (!df_demand_has(pool, name) && df_demand_apply(pool, run, &why) < 0)
         df_debug("run %s: no standby runner for its apply: %s", name, why.message);
-    set_preparation(pool, name, plan);
+    update_demand(pool, name, plan, left_ms);
 }
 
 /* ---- a pass over a step ---- */

@@ -2,9 +2,10 @@
  * standby_pool.h - how many standby runners there are (steps/standby.h), and which step gets one.
  *
  * There are two demands: a class may keep some (classes.NAME.standby), and a run whose plan is at work
- * wants one for its apply, if that needs no approval (kubernetes.applyAhead). A demand is for a form of
- * pod, and any step of that form may take the runner. A thread of the leader makes the Jobs that are
- * missing and removes those that nobody wants. Thread rule: any thread, where nothing else is said.
+ * wants one for its apply, if that needs no approval (kubernetes.applyAhead), or while a person is asked
+ * for one (kubernetes.applyAheadFor). A demand is for a form of pod, and any step of that form may take
+ * the runner. A thread of the leader makes the Jobs that are missing and removes those that nobody wants.
+ * Thread rule: any thread, where nothing else is said.
  */
 #ifndef DF_CONTROL_STANDBY_POOL_H
 #define DF_CONTROL_STANDBY_POOL_H

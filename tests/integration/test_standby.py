@@ -121,6 +121,59 @@ def test_a_run_that_needs_an_approval_starts_no_pod_ahead(home, namespace, tofu)
         assert host_of(world, "net-1-apply") is None
 
 
+def asked(world, name, text=SMALL):
+    """A run that waits for its approval."""
+    world.executor(name, text)
+    world.home.dayfly("run", name, "--detach")
+    wait_for("the approval", lambda: world.document("runs", f"{name}-1")["status"]["phase"] == "WaitingApproval")
+    return f"{name}-1"
+
+
+def test_a_pod_waits_while_a_person_is_asked_if_it_may(home, namespace, tofu):
+    with Pods(home, namespace, tofu, applyAhead=True, applyAheadFor="10m") as world:
+        run = asked(world, "net")
+        (ahead,) = ready(namespace, 1)
+        home.dayfly("approve", run)
+        assert world.ended(run)["reason"] == "Applied"
+        assert host_of(world, f"{run}-apply") == ahead
+        wait_for("nobody waits any more", lambda: not standbys(namespace))
+
+
+def test_a_plan_that_is_discarded_takes_the_pod_away(home, namespace, tofu):
+    with Pods(home, namespace, tofu, applyAhead=True, applyAheadFor="10m") as world:
+        run = asked(world, "net")
+        wait_for("the pod", lambda: standbys(namespace))
+        home.dayfly("discard", run)
+        wait_for("the pod to go", lambda: not standbys(namespace))
+        assert world.document("runs", run)["status"]["phase"] == "Discarded"
+
+
+def test_a_pod_that_has_waited_for_its_time_goes_and_the_apply_gets_another(home, namespace, tofu):
+    with Pods(home, namespace, tofu, applyAhead=True, applyAheadFor="3s") as world:
+        run = asked(world, "net")
+        wait_for("the pod", lambda: standbys(namespace))
+        wait_for("the pod to go", lambda: not standbys(namespace))
+        assert world.document("runs", run)["status"]["phase"] == "WaitingApproval"
+        home.dayfly("approve", run)
+        assert world.ended(run)["reason"] == "Applied"
+        assert host_of(world, f"{run}-apply") is None
+
+
+def test_a_pod_that_waits_for_a_person_gives_its_place_to_a_step(home, namespace, tofu):
+    with Pods(home, namespace, tofu, applyAhead=True, applyAheadFor="10m", config={"limits": {"steps": 1}}) as world:
+        store = Store(home, namespace)
+        store.executor(home, "held")
+        run = asked(world, "net")
+        wait_for("the pod", lambda: standbys(namespace))
+        other = world.ask("held")  # its plan holds the only slot
+        wait_for("the pod to go", lambda: not standbys(namespace))
+        assert world.document("runs", other)["status"]["phase"] == "Running"
+        store.let_go()
+        assert world.ended(other)["reason"] == "Applied"
+        home.dayfly("approve", run)
+        assert world.ended(run)["reason"] == "Applied"
+
+
 def test_no_pod_starts_ahead_of_a_step_that_waits_for_a_slot(home, namespace, tofu):
     with Pods(home, namespace, tofu, applyAhead=True, config={"limits": {"steps": 1}}) as world:
         world.executor("net", SLEEPS)
@@ -144,9 +197,9 @@ class Store:
         self.directory.joinpath("pipe").chmod(0o666)
         reach(self.directory)
 
-    def executor(self, home):
+    def executor(self, home, name):
         volume = {"name": "store", "mountPath": "/store", "persistentVolumeClaim": {"claimName": "store"}}
-        document = {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": "net"},
+        document = {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name},
                     "spec": {"source": {"url": "file:///store/module.tar.gz", "kind": "archive"},
                              "runtime": {"name": "opentofu", "version": "1.12.6"}, "placement": {"volumes": [volume]}}}
         home.dayfly("create", "-f", "-", input=json.dumps(document))
@@ -173,7 +226,7 @@ def test_the_apply_has_source_and_tool_before_the_plan_has_ended(home, namespace
     config = {"tools": {"directories": [], "searchPath": False, "index": {"opentofu": "file:///store/mirror"}}}
     with Pods(home, namespace, tofu, applyAhead=True, config=config) as world:
         store = Store(home, namespace)
-        store.executor(home)
+        store.executor(home, "net")
         run = world.ask("net")
         (ahead,) = wait_for("the pod ahead", lambda: standbys(namespace))
         wait_for("source and tool", lambda: says(namespace, ahead, "the source is ready", "the tool is ready"), 60)
