@@ -31,8 +31,9 @@ struct df_standby_pool {
     size_t count;
     struct df_standby_view seen[DF_LIMIT_STANDBY]; /* the runners, at the last look */
     size_t seen_count;
-    int64_t taken_ms; /* monotonic: a step took a runner */
-    int64_t swept_ms; /* the same: those that have a step were looked through */
+    int64_t taken_ms;   /* monotonic: a step took a runner */
+    int64_t crowded_ms; /* the same: the pod of a step found no place; 0: never */
+    int64_t swept_ms;   /* the same: those that have a step were looked through */
 };
 
 /* ---- demands: the caller holds the lock, where nothing else is said ---- */

@@ -20,6 +20,7 @@ enum {
     REFILL_MS = 1000,  /* after a runner was taken, so that its step works first */
     LINGER_MS = 30000, /* of a class's surplus: its queue may grow again */
     QUIET_MS = 30000,  /* a runner that asks no more for so long is gone */
+    CROWD_MS = 60000,  /* after a pod that found no place */
     SWEEP_MS = 60000,  /* between two looks at the runners that have a step */
 };
 
@@ -76,13 +77,19 @@ static bool has_room(const struct df_standby_pool *pool, const struct df_demand 
     return false;
 }
 
+/* A quota or the nodes have no room for a step that is to start. */
+static bool is_crowded(const struct df_standby_pool *pool)
+{
+    return pool->crowded_ms && df_mono_ms() < pool->crowded_ms + CROWD_MS;
+}
+
 static bool is_missing(const struct df_standby_pool *pool, const struct df_demand *d, bool now)
 {
     const char *digest = d->form.digest;
     int64_t any = idle_of(pool, digest, "");
     if (!d->run[0])
         return any < wanted_of(pool, digest, now);
-    return any == 0 && idle_of(pool, digest, d->run) == 0 &&
+    return any == 0 && idle_of(pool, digest, d->run) == 0 && !is_crowded(pool) &&
            has_room(pool, d, ahead_of(pool));
 }
 
@@ -101,10 +108,11 @@ static struct df_demand *missing(const struct df_standby_pool *pool)
     return NULL;
 }
 
-/* While a person is asked, a runner may wait for long: it gives its place to a step that needs one. */
+/* A runner gives its place in the cluster to a step that finds none; while a person is asked, it may
+ * wait for long, and gives its place under the limits, too. */
 static bool yields(const struct df_standby_pool *pool, const struct df_demand *d)
 {
-    return d->until_ms && !has_room(pool, d, ahead_of(pool) - 1);
+    return is_crowded(pool) || (d->until_ms && !has_room(pool, d, ahead_of(pool) - 1));
 }
 
 static bool is_unwanted(const struct df_standby_pool *pool, const struct df_standby_view *v,
@@ -524,9 +532,26 @@ int df_standby_begin(struct df_task_pass *p, struct df_err *err)
     return 0;
 }
 
+static bool finds_no_place(const struct df_task_pass *p)
+{
+    const char *why = p->observed.reason;
+    return !df_task_is_final(p->task) && !df_task_has_runner(p->task) &&
+           (df_streq(why, "QuotaExceeded") || df_streq(why, "Unschedulable"));
+}
+
+static void note_crowd(struct df_standby_pool *pool)
+{
+    (void)pthread_mutex_lock(&pool->lock);
+    pool->crowded_ms = df_mono_ms();
+    (void)pthread_cond_signal(&pool->changed);
+    (void)pthread_mutex_unlock(&pool->lock);
+}
+
 void df_standby_observe(struct df_task_pass *p)
 {
     const char *id = df_shared_pod_host(p->task);
+    if (p->c->standby_pool && finds_no_place(p))
+        note_crowd(p->c->standby_pool);
     if (!p->c->s->standby || !df_standby_is(id))
         return;
     if (df_task_is_final(p->task) && !df_task_pass_is_alive(p))

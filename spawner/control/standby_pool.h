@@ -36,7 +36,8 @@ int df_standby_find(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 /* Offers the step of the pass to p->standby: slot, `created` and the reference are one write. */
 int df_standby_begin(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
-/* After the observation of a step that was offered to a standby runner: tells the runner again, which a
+/* After the observation of a step. If its pod finds no place, runners that wait for an apply give up
+ * theirs. If it was offered to a standby runner: tells the runner again, which a
  * crash may have left undone, and forgets the runner when the step and its pod have ended: until then
  * the end of the pod is to wake the step. */
 void df_standby_observe(struct df_task_pass *p);

@@ -174,6 +174,17 @@ def test_a_pod_that_waits_for_a_person_gives_its_place_to_a_step(home, namespace
         assert world.ended(run)["reason"] == "Applied"
 
 
+def test_pods_that_wait_for_an_apply_go_when_a_step_finds_no_place(home, namespace, tofu):
+    with Pods(home, namespace, tofu, applyAhead=True, applyAheadFor="10m") as world:
+        run = asked(world, "net")
+        ready(namespace, 1)
+        namespace.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "one"}, "spec": {"hard": {"pods": "1"}}})
+        namespace.wait("resourcequota", "one", lambda quota: quota.get("status", {}).get("used", {}).get("pods") == "1")
+        world.executor("dns", SMALL)
+        assert world.run("dns")["run"]["status"]["reason"] == "Applied"
+        assert world.document("runs", run)["status"]["phase"] == "WaitingApproval"
+
+
 def test_no_pod_starts_ahead_of_a_step_that_waits_for_a_slot(home, namespace, tofu):
     with Pods(home, namespace, tofu, applyAhead=True, config={"limits": {"steps": 1}}) as world:
         world.executor("net", SLEEPS)
