@@ -13,6 +13,7 @@
 #include "common/crypto/crypto.h"
 #include "runner/tofu/installed.h"
 #include "runner/tofu/toolchain.h"
+#include "tests/unit/json_words.h"
 
 /* ---- versions and constraints ---- */
 
@@ -270,6 +271,56 @@ static void a_version_is_asked_once_and_again_when_the_file_changed(void **state
     assert_int_equal(times_asked(p), 2);
 }
 
+/* What a step document says; *ret_version: of what was found. */
+static int find_for(const struct place *p, const char *members, bool is_local,
+                    char ret_version[DF_VERSION_TEXT], struct df_err *err)
+{
+    DF_CLEANUP(df_tool_free) struct df_tool t = {0};
+    DF_JSON cJSON *step = json(members);
+    assert_int_equal(df_json_set(step, "tools", cJSON_Duplicate(p->tools, true), NULL), 0);
+    if (df_toolchain_of_step(step, is_local, NULL, &t, err) < 0)
+        return -1;
+    (void)df_version_format(&t.version, ret_version);
+    return 0;
+}
+
+static void an_apply_gets_the_tool_of_its_plan_and_a_plan_that_of_its_executor(void **state)
+{
+    static const struct {
+        const char *step, *version;
+    } table[] = {
+        {"{'runtime':{'name':'opentofu'}}", "1.9.10"},
+        {"{'runtime':{'name':'opentofu','version':'< 1.9'}}", "1.8.3"},
+        {"{'expected':{'toolName':'opentofu','toolVersion':'1.8.3'},'runtime':{'version':'1.9.10'}"
+         "}",
+         "1.8.3"},
+        {"{}", "1.9.10"},
+    };
+    const struct place *p = *state;
+    make_tool(p, "tools/old", "tofu", "OpenTofu v1.8.3");
+    make_tool(p, "tools/new", "tofu", "OpenTofu v1.9.10");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(table); i++) {
+        char version[DF_VERSION_TEXT];
+        struct df_err err = {0};
+        if (find_for(p, table[i].step, false, version, &err) < 0)
+            fail_msg("%s", err.message);
+        assert_string_equal(version, table[i].version);
+    }
+}
+
+static void a_local_search_downloads_nothing(void **state)
+{
+    static const char *const steps[] = {"{}", "{'runtime':{'name':'terraform'}}"};
+    const struct place *p = *state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(steps); i++) {
+        char version[DF_VERSION_TEXT];
+        struct df_err err = {0};
+        assert_int_equal(find_for(p, steps[i], true, version, &err), -1);
+        assert_string_equal(err.reason, "ToolMissing");
+        assert_non_null(strstr(err.message, "nothing was downloaded"));
+    }
+}
+
 static void note_tool(const struct place *p, const char *sub)
 {
     struct df_err err = {0};
@@ -506,6 +557,8 @@ int main(void)
         T(the_highest_version_that_satisfies_is_taken),
         T(path_is_searched_only_when_allowed_and_only_where_absolute),
         T(a_version_is_asked_once_and_again_when_the_file_changed),
+        T(an_apply_gets_the_tool_of_its_plan_and_a_plan_that_of_its_executor),
+        T(a_local_search_downloads_nothing),
         T(a_tool_of_the_cache_that_was_changed_is_named_and_not_even_asked),
         T(a_change_that_keeps_size_and_time_of_the_tool_is_seen),
         T(a_tool_that_was_not_touched_is_not_read_again),
