@@ -438,11 +438,12 @@ void df_standby_forget(struct df_control *c, const char *run)
 }
 
 /* What the runner for the apply may get ready is known with the source of the plan. */
-static int prepare(const struct df_standby_pool *pool, struct df_demand *d, const cJSON *plan,
+static int prepare(struct df_standby_pool *pool, struct df_demand *d, const cJSON *plan,
                    struct df_err *err)
 {
     if (d->preparation || !df_json_at(plan, "status.source.treeDigest"))
         return 0;
+    (void)pthread_cond_signal(&pool->changed);
     return df_step_preparation(pool->c->s->config, plan, &d->preparation, err);
 }
 
@@ -457,7 +458,6 @@ static void update_demand(struct df_standby_pool *pool, const char *run, const c
         if (prepare(pool, pool->demands[i], plan, &why) < 0)
             df_debug("run %s: the runner for its apply gets nothing ready: %s", run, why.message);
     }
-    (void)pthread_cond_signal(&pool->changed);
     (void)pthread_mutex_unlock(&pool->lock);
 }
 

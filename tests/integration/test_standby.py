@@ -178,6 +178,7 @@ def test_pods_that_wait_for_an_apply_go_when_a_step_finds_no_place(home, namespa
     with Pods(home, namespace, tofu, applyAhead=True, applyAheadFor="10m") as world:
         run = asked(world, "net")
         ready(namespace, 1)
+        world.wait_pod(f"{run}-plan", lambda pod: pod["status"]["phase"] == "Succeeded")  # and counts no more
         namespace.apply({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "one"}, "spec": {"hard": {"pods": "1"}}})
         namespace.wait("resourcequota", "one", lambda quota: quota.get("status", {}).get("used", {}).get("pods") == "1")
         world.executor("dns", SMALL)
