@@ -322,7 +322,8 @@ static inline int ask(struct world *w, const char *id, cJSON **ret, struct df_er
     DF_JSON cJSON *body = json(CLAIM_B);
     DF_FREE char *token = token_of_pod(&pod_b, id);
     const struct df_standby_request r = {.id = id, .token = token, .body = body, .gone = stays};
-    return df_runner_claim(&w->s, &r, ret, err);
+    DF_JSON cJSON *preparation = NULL;
+    return df_runner_claim(&w->s, &r, ret, &preparation, err);
 }
 
 /* Asks until it has claimed a step. The pool knows it, or it will when it has the list. */

@@ -215,9 +215,10 @@ static void ask_once(struct world *w, const char *id)
     DF_FREE char *token = token_of_pod(&pod_b, id);
     const struct df_standby_request r = {
         .id = id, .token = token, .body = body, .gone = is_leaving};
-    cJSON *doc = NULL;
+    cJSON *doc = NULL, *preparation = NULL;
     struct df_err err;
-    assert_fails(df_runner_claim(&w->s, &r, &doc, &err), err, DF_ERR_RETRY, "NotDecidedYet");
+    assert_fails(df_runner_claim(&w->s, &r, &doc, &preparation, &err), err, DF_ERR_RETRY,
+                 "NotDecidedYet");
 }
 
 static void a_runner_that_asks_no_more_is_replaced(void **state)
