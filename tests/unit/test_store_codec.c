@@ -149,6 +149,10 @@ static void what_was_made_again_and_has_not_ended_is_found_as_restored(void **st
          false},
         {"{'metadata':{'uid':'b'},'status':{'service':{'uid':'a'}}}", false},
         {"{'metadata':{'uid':'b'},'spec':{}}", false},
+        /* people write labels as they like */
+        {"{'metadata':{'uid':'a','labels':{'dayfly.dev/restored':'true'}},"
+         "'status':{'service':{'uid':'a','labels':{'dayfly.dev/unfinished':'true'}}}}",
+         false},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_JSON cJSON *resource = json(cases[i].resource);

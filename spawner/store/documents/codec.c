@@ -15,10 +15,10 @@
 
 /* Labels by which the service finds its documents. The first two never change: they are also
  * written into metadata.labels, for people who use kubectl. */
-static const char *const service_labels[] = {DF_LABEL_EXECUTOR,   DF_LABEL_RUN,
-                                             DF_LABEL_UNFINISHED, DF_LABEL_QUEUE,
-                                             DF_LABEL_LIVE,       DF_LABEL_LIVE_NAMESPACE,
-                                             DF_LABEL_LIVE_CLASS, DF_LABEL_UNREPORTED};
+static const char *const service_labels[] = {
+    DF_LABEL_EXECUTOR,   DF_LABEL_RUN,        DF_LABEL_UNFINISHED,
+    DF_LABEL_QUEUE,      DF_LABEL_LIVE,       DF_LABEL_LIVE_NAMESPACE,
+    DF_LABEL_LIVE_CLASS, DF_LABEL_UNREPORTED, DF_LABEL_RESTORED};
 #define SHOWN_LABELS 2
 
 static bool is_service_label(const char *key)
