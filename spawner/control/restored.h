@@ -1,5 +1,5 @@
 /*
- * restored.h - runs and workflows whose custom resources were made again from a backup. What was
+ * restored.h - runs, steps and workflows whose custom resources were made again from a backup. What was
  * under way then may have been done since, and a plan that waited may have been applied: each of
  * them is canceled. A restored data directory is settled before it is one (spawner/backup/restore.h).
  * Thread rule: one thread, before the workers start.
