@@ -56,12 +56,22 @@ static int64_t wanted_of(const struct df_standby_pool *pool, const char *digest,
     return n;
 }
 
-/* Runners for an apply that has not begun. */
-static int64_t ahead_of(const struct df_standby_pool *pool)
+/* It is for an apply of which a person is asked. */
+static bool waits_for_person(const struct df_standby_pool *pool, const struct df_standby_view *v)
+{
+    size_t i = df_demand_find(pool, v->form.run);
+    return i < pool->count && pool->demands[i]->until_ms;
+}
+
+/* Runners for an apply that has not begun. sure: without those of which a person is asked, which give
+ * their places to the others. */
+static int64_t ahead_of(const struct df_standby_pool *pool, bool sure)
 {
     int64_t n = 0;
-    for (size_t i = 0; i < pool->seen_count; i++)
-        n += pool->seen[i].is_free && pool->seen[i].form.run[0];
+    for (size_t i = 0; i < pool->seen_count; i++) {
+        const struct df_standby_view *v = &pool->seen[i];
+        n += v->is_free && v->form.run[0] && !(sure && waits_for_person(pool, v));
+    }
     return n;
 }
 
@@ -90,7 +100,7 @@ static bool is_missing(const struct df_standby_pool *pool, const struct df_deman
     if (!d->run[0])
         return any < wanted_of(pool, digest, now);
     return any == 0 && idle_of(pool, digest, d->run) == 0 && !is_crowded(pool) &&
-           has_room(pool, d, ahead_of(pool));
+           has_room(pool, d, ahead_of(pool, !d->until_ms));
 }
 
 /* A demand that has no runner. After a runner was taken, only what steps need now is made. */
@@ -112,7 +122,7 @@ static struct df_demand *missing(const struct df_standby_pool *pool)
  * wait for long, and gives its place under the limits, too. */
 static bool yields(const struct df_standby_pool *pool, const struct df_demand *d)
 {
-    return is_crowded(pool) || (d->until_ms && !has_room(pool, d, ahead_of(pool) - 1));
+    return is_crowded(pool) || (d->until_ms && !has_room(pool, d, ahead_of(pool, false) - 1));
 }
 
 static bool is_unwanted(const struct df_standby_pool *pool, const struct df_standby_view *v,

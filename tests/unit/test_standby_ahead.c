@@ -119,6 +119,23 @@ static void runs_get_no_more_runners_ahead_than_there_is_room(void **state)
     assert_int_equal(jobs_for(w, "net-1") + jobs_for(w, "dns-1"), 1);
 }
 
+/* Of two places one is that of the plan of dns. */
+static void a_run_that_waits_for_a_person_gives_its_place_to_one_that_waits_for_nobody(void **state)
+{
+    struct world *w = *state;
+    w->config.kube_ahead_s = 600;
+    w->config.limit_steps = 2;
+    start_with_run(w, "", ASKING);
+    struct runner plan = claim_own(w, PLAN);
+    finish_plan(&plan, PLAN, "net-1");
+    struct standby_job waits = await_runner(w, "net-1", 1);
+    make_executor(w, "dns", "");
+    run(w, "dns", AUTO);
+    (void)claim_own(w, "dns-1-plan");
+    (void)await_job(w, "dns-1", 1);
+    await_removed(w, waits.id);
+}
+
 static void a_plan_that_nobody_has_claimed_has_no_runner_ahead(void **state)
 {
     struct world *w = *state;
@@ -362,6 +379,7 @@ int main(void)
         TEST(a_run_that_applies_nothing_has_no_runner_ahead),
         TEST(a_run_without_room_for_one_step_more_has_no_runner_ahead),
         TEST(runs_get_no_more_runners_ahead_than_there_is_room),
+        TEST(a_run_that_waits_for_a_person_gives_its_place_to_one_that_waits_for_nobody),
         TEST(a_plan_that_nobody_has_claimed_has_no_runner_ahead),
         TEST(without_apply_ahead_each_apply_has_a_job_of_its_own),
         TEST(there_are_only_so_many_demands_and_one_of_each_run),
