@@ -399,6 +399,8 @@ int df_applied_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
         *ret_done = true;
         return admit_run(c, run, ret_wake_us, err);
     }
+    if (df_doc_is_refused(run)) /* a decision that it brought decides nothing */
+        return 0;
     if (sign(c, DF_KIND_RUN, run, &decision_note, ret_done, err) < 0)
         return -1;
     return sign(c, DF_KIND_RUN, run, &cancel_note, ret_done, err);

@@ -456,6 +456,31 @@ static void a_role_is_that_of_the_stamp(void **state)
     assert_true(is_audited(w, "eve", "write", "create", "refused"));
 }
 
+/* With one worker the passes over an earlier run come before those over a later one. */
+static void a_new_run_that_brings_its_decision_is_refused_and_was_approved_by_nobody(void **state)
+{
+    static const char *const names[] = {"first", "second", "third"};
+    struct world *w = *state;
+    w->config.workers = 1;
+    believe_stamps(w);
+    start(w);
+    apply_as(w, DF_KIND_EXECUTOR, "net", "{" SOURCE "}", "admin ann");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
+        apply_as(w, DF_KIND_RUN, names[i],
+                 "{'executorRef':{'name':'net'},'action':'provision',"
+                 "'decision':{'verdict':'approved'}}",
+                 "write eve");
+        await_condition(w, DF_KIND_RUN, names[i], "Failed", "True", "InvalidDocument");
+    }
+    assert_true(is_audited(w, "eve", "write", "create", "refused"));
+    assert_value(w, DF_KIND_RUN, "first", "spec.decision.at", "");
+    DF_JSON cJSON *entries = NULL;
+    const cJSON *e;
+    assert_int_equal(df_store_audit_list(w->s.store, NULL, 100, &entries, NULL, NULL), 0);
+    cJSON_ArrayForEach (e, entries)
+        assert_string_not_equal(df_json_str(e, "action"), "approve");
+}
+
 static void a_requesters_own_approval_is_taken_away_and_somebody_elses_counts(void **state)
 {
     struct world *w = *state;
@@ -505,6 +530,7 @@ int main(void)
         TEST(a_stamped_document_names_who_wrote_it),
         TEST(a_stamp_counts_for_nothing_without_the_policy),
         TEST(a_role_is_that_of_the_stamp),
+        TEST(a_new_run_that_brings_its_decision_is_refused_and_was_approved_by_nobody),
         TEST(a_requesters_own_approval_is_taken_away_and_somebody_elses_counts),
         TEST(a_separate_approver_has_a_name),
     };
