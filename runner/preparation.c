@@ -21,6 +21,7 @@ struct df_preparation {
     /* Of the thread, until it is joined. */
     bool has_source;
     struct df_source_result source;
+    char fetched[65]; /* digest of all that was fetched; "": it is not to be used */
 };
 
 /* ---- the thread ---- */
@@ -37,7 +38,7 @@ static void get_source(struct df_preparation *p)
     if (!q.source)
         return;
     p->has_source = df_source_fetch(&q, &p->source, &why) == 0;
-    if (p->has_source)
+    if (p->has_source && df_tree_digest_all(q.checkout, p->fetched, &why) == 0)
         df_info("the source is ready: files %.12s", p->source.tree_digest);
     else
         df_info("the source is not ready: %s", why.message);
@@ -154,17 +155,19 @@ void df_preparation_end(struct df_preparation *p, const cJSON *step, const struc
     cJSON_DeleteItemFromObjectCaseSensitive(p->doc, "expected"); /* no source is that of a plan */
 }
 
-/* Is it the plan's, and as it was fetched? */
+/* Is it the plan's, and as it was fetched? The digest of a plan leaves out `.git` and `.terraform`, and
+ * the fetch has removed those of others. */
 static bool is_planned(const struct df_preparation *p)
 {
     const char *commit = df_json_str(p->doc, "expected.commit");
     char digest[65];
     struct df_err why = {0};
-    if (df_tree_digest(p->dirs->source, digest, &why) < 0) {
+    if (df_tree_digest_all(p->dirs->source, digest, &why) < 0) {
         df_info("the source is fetched again: %s", why.message);
         return false;
     }
-    return df_streq(digest, df_json_str(p->doc, "expected.treeDigest")) &&
+    return df_streq(digest, p->fetched) &&
+           df_streq(p->source.tree_digest, df_json_str(p->doc, "expected.treeDigest")) &&
            df_streq(p->source.commit, commit ? commit : "");
 }
 

@@ -27,7 +27,7 @@ void df_preparation_free(struct df_preparation *p);
  * until the step is told to stop; stops what belongs to another one. Once. */
 void df_preparation_end(struct df_preparation *p, const cJSON *step, const struct df_stop *stop);
 
-/* *ret_taken: *ret is the source of the ended preparation, with the digest that it has now, and
+/* *ret_taken: *ret is the source of the ended preparation, of which no file has changed since, and
  * *ret_log_fd has the lines of its fetch, borrowed from p; p NULL or without a source that is the plan's:
  * false, and the checkout is empty. */
 int df_preparation_take_source(struct df_preparation *p, bool *ret_taken,

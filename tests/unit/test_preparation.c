@@ -167,15 +167,21 @@ static void a_source_that_is_not_the_plans_is_not_taken(void **state)
     assert_empty(f);
 }
 
+/* The digest of a plan leaves two of these out. */
 static void a_source_that_was_changed_since_is_not_taken(void **state)
 {
+    static const char *const changed[] = {"work/source/main.tf", "work/source/.git/config",
+                                          "work/source/.terraform/modules/modules.json"};
     struct fixture *f = *state;
-    DF_JSON cJSON *step = step_of(f, NULL, NULL);
-    begin(f, step);
-    df_preparation_end(f->p, step, f->stop);
-    put(f, "work/source/main.tf", 0644, "other");
-    assert_false(takes(f));
-    assert_empty(f);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(changed); i++) {
+        DF_JSON cJSON *step = step_of(f, NULL, NULL);
+        begin(f, step);
+        df_preparation_end(f->p, step, f->stop);
+        put(f, changed[i], 0644, "other");
+        assert_false(takes(f));
+        assert_empty(f);
+        df_preparation_free(DF_TAKE(f->p));
+    }
 }
 
 static void a_source_of_another_step_is_not_taken(void **state)
