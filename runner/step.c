@@ -348,6 +348,7 @@ static int step_prepare(struct run *r, struct df_err *err)
 {
     int64_t seconds = df_json_int(r->doc, "timeoutSeconds", DF_TIMEOUT_STEP_SECONDS);
     df_stop_after(r->stop, seconds * 1000);
+    r->context.deadline_ms = df_mono_ms() + seconds * 1000;
     end_preparation(r);
     if (join_terrakube(r, err) < 0 || df_secrets_masks(r->doc, &r->masks, err) < 0 ||
         df_output_new(r->masks, r->report, STDOUT_FILENO, &r->output, err) < 0)
@@ -355,7 +356,6 @@ static int step_prepare(struct run *r, struct df_err *err)
     r->context.doc = r->doc;
     r->context.output = r->output;
     r->context.masks = r->masks;
-    r->context.deadline_ms = df_mono_ms() + seconds * 1000;
     return df_context_mark(&r->context, "claimed", df_real_us(), err);
 }
 
