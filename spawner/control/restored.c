@@ -52,7 +52,11 @@ static int cancel_one(const cJSON *doc, void *arg, struct df_err *err)
             tell(v, doc);
         return 0;
     }
-    return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why); /* it was deleted meanwhile */
+    if (why.cls == DF_ERR_NOT_FOUND) /* it was deleted meanwhile */
+        return 0;
+    (void)df_err_pass(err, &why);
+    return df_err_wrap(err, "cancel the restored %s %s", df_kind_name(v->kind),
+                       df_json_str(doc, "metadata.name"));
 }
 
 int df_restored_cancel(struct df_control *c, struct df_err *err)
@@ -61,7 +65,7 @@ int df_restored_cancel(struct df_control *c, struct df_err *err)
     for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
         struct visit v = {.c = c, .kind = kinds[i]};
         if (df_store_each(c->s->store, v.kind, DF_LABEL_RESTORED "=true", cancel_one, &v, err) < 0)
-            return df_err_wrap(err, "cancel what was restored");
+            return -1;
     }
     return 0;
 }
