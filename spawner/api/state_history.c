@@ -3,6 +3,7 @@
 #include "spawner/api/state.h"
 #include "spawner/model/move.h"
 #include "spawner/model/state_command.h"
+#include "spawner/steps/errored.h"
 
 int df_list_state_versions(struct df_request *req, struct df_response *res, struct df_err *err)
 {
@@ -121,6 +122,7 @@ int df_push_errored_state(struct df_request *req, struct df_response *res, struc
 {
     char uid[64];
     if (df_state_executor(req, uid, err) < 0 ||
+        df_errored_state_check(req->s, req->params[1], err) < 0 ||
         df_state_push_errored(req->s->states, uid, req->params[1], req->caller.name, err) < 0 ||
         df_state_adopted(req, err) < 0)
         return -1;

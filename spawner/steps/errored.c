@@ -40,8 +40,7 @@ static int check_later(const cJSON *task, void *arg, struct df_err *err)
                           df_json_str(errored, "metadata.name"));
 }
 
-/* A step that was removed meanwhile is not compared. */
-static int check_newest(struct df_spawner *s, const char *step, struct df_err *err)
+int df_errored_state_check(struct df_spawner *s, const char *step, struct df_err *err)
 {
     DF_JSON cJSON *errored = NULL;
     struct df_err why = {0};
@@ -64,7 +63,7 @@ int df_step_get_errored_state(struct df_spawner *s, const char *uid, const char 
     const char *step = df_state_command_pushes(task);
     if (!step)
         return df_fail(err, DF_ERR_NOT_FOUND, "this step pushes no errored state");
-    if (check_newest(s, step, err) < 0)
+    if (df_errored_state_check(s, step, err) < 0)
         return -1;
     return df_state_open_errored(s->states, df_json_str(task, "spec.executorRef.uid"), step, ret_fd,
                                  ret_size, err);

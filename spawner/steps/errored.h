@@ -12,10 +12,14 @@
 int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char *token,
                               const char *path, struct df_err *err) DF_MUST_CHECK;
 
+/* CONFLICT, reason StateRefused, if a later step has changed the state since the step with this uid
+ * left an errored one: serials do not tell, a state that was never stored may have the higher one. A
+ * step that was removed meanwhile is not compared. */
+int df_errored_state_check(struct df_spawner *s, const char *step,
+                           struct df_err *err) DF_MUST_CHECK;
+
 /* The state that this step's command push-errored names, as an unnamed file that the caller closes.
- * NOT_FOUND for another command. CONFLICT, reason StateRefused, if a later step has changed the
- * state meanwhile: the tool compares serials, and a state that was never stored may have the higher
- * one. */
+ * NOT_FOUND for another command. StateRefused as above. */
 int df_step_get_errored_state(struct df_spawner *s, const char *uid, const char *token, int *ret_fd,
                               int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 

@@ -250,15 +250,33 @@ def test_a_spawner_that_is_killed_in_mid_apply_finds_its_runner_again(home):
         assert ticks == list(range(1, 21))
 
 
-def test_a_state_that_was_refused_is_kept_and_pushed_later(home, server):
-    ledger = home.directory / "ledger"
+def leave_errored_state(home, server, ledger):
+    """A run whose state is kept as an errored one: somebody else has the lock when it is to be stored."""
     create(home, "net", home.module("net", STEADY % {"ledger": ledger}))
     run = start(server, "net", autoApprove=True)
     wait_for("the apply to act", lambda: ledger.exists() and "began" in ledger.read_text())
-    home.dayfly("state", "unlock", "net")  # too early: the holder lives, and somebody else takes the lock
+    home.dayfly("state", "unlock", "net")  # too early: the holder lives
     assert server.request("LOCK", "/v1/executors/net/state", LOCK)[0] == 200
     status = finished(home, run)
     assert (status["phase"], status["reason"]) == ("Failed", "StateRefused"), status
+    return run
+
+
+def test_an_errored_state_does_not_replace_what_a_later_run_has_stored(home, server):
+    leave_errored_state(home, server, home.directory / "ledger")
+    home.dayfly("state", "unlock", "net")
+    later = home.json("run", "net", "--auto-approve")["run"]
+    assert later["status"]["reason"] == "Applied"
+    stored = home.dayfly("state", "show", "net").stdout
+    refused = home.dayfly("state", "push-errored", "net", code=1).stderr
+    assert f"step {later['metadata']['name']}-apply has changed the state after" in refused
+    assert home.dayfly("state", "show", "net").stdout == stored
+    assert len(home.json("state", "errored", "net")["items"]) == 1
+
+
+def test_a_state_that_was_refused_is_kept_and_pushed_later(home, server):
+    ledger = home.directory / "ledger"
+    run = leave_errored_state(home, server, ledger)
     assert ledger.read_text().split() == ["began", "ended"]
     kept = home.json("state", "errored", "net")["items"]
     assert [k["step"] for k in kept] == [step(home, f"{run}-apply")["metadata"]["uid"]]
