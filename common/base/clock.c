@@ -257,8 +257,8 @@ int df_duration_parse(const char *text, int64_t *ret_us, struct df_err *err)
         p = plain ? end : p;
         double unit = plain ? unit_us(&p) : -1;
         if (unit < 0 || !isfinite(value))
-            return df_fail(err, DF_ERR_USER, "\"%.64s\" is not a duration (90s, 1h30m, 250ms)",
-                           text);
+            return df_fail(err, DF_ERR_USER,
+                           "\"%.64s\" is not a duration (250ms, 90s, 1h30m; a day is 24h)", text);
         total += value * unit;
     } while (*p);
     if (total > 9e18 / 1000)
