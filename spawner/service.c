@@ -15,6 +15,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/log.h"
 #include "common/crypto/jwt.h"
 #include "common/kube/config.h"
 #include "common/process/process.h"
@@ -164,6 +165,33 @@ static int connect_for_move(const struct df_config *c, struct df_kube **ret, str
     return load_cluster(c, &config, err) < 0 ? -1 : df_kube_new(&config, ret, err);
 }
 
+static void tell_of_blobs(void *arg, bool works, const char *message)
+{
+    (void)arg;
+    if (works)
+        df_info("blobs: %s", message);
+    else
+        df_warn("blobs: %s", message);
+}
+
+/* What is refused until here is the fault of whoever starts the service. */
+static int serve_blobs(struct df_service *s, const char *directory, struct df_err *err)
+{
+    struct df_spawner *p = &s->spawner;
+    const char *location = p->config->blob_location;
+    DF_FREE char *cluster = df_strf("namespace %s", cluster_namespace(s));
+    if (!cluster)
+        return df_fail_oom(err);
+    const struct df_blob_service service = {
+        .place = location                ? location
+                 : p->config->in_cluster ? cluster
+                                         : directory,
+        .is_remote = location,
+        .tell = tell_of_blobs,
+    };
+    return df_blob_serve(p->blobs, &service, err);
+}
+
 static int open_store(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
@@ -176,7 +204,7 @@ static int open_store(struct df_service *s, struct df_err *err)
         return -1;
     const struct df_blob_places places = {p->config, p->kube,  cluster_namespace(s),
                                           directory, p->vault, lease_kube};
-    if (df_open_blobs(&places, &p->blobs, &s->home, err) < 0)
+    if (df_open_blobs(&places, &p->blobs, &s->home, err) < 0 || serve_blobs(s, directory, err) < 0)
         return -1;
     return df_states_open(p->blobs, p->vault, &p->states, err);
 }

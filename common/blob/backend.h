@@ -10,6 +10,7 @@
 #define DF_BLOB_BACKEND_H
 
 #include "common/blob/blob.h"
+#include "common/blob/health.h"
 
 /* Bytes, or the file at path, which put() moves away. */
 struct df_blob_content {
@@ -49,7 +50,8 @@ struct df_blob_ops {
 /* What every backend begins with. */
 struct df_blob {
     const struct df_blob_ops *ops;
-    char *tmp; /* df_blob_tmp_dir(); freed by df_blob_close() */
+    char *tmp;                     /* df_blob_tmp_dir(); freed by df_blob_close(), as the next */
+    struct df_blob_health *health; /* NULL: no service works with it */
 };
 
 /* True if the text consists of segments as a key does, whatever its length. */
@@ -63,5 +65,10 @@ int df_blob_fail_gap(const char *key, int64_t size, int64_t offset, struct df_er
 
 /* NOT_FOUND: there is no such blob. Returns -1. */
 int df_blob_fail_absent(const char *key, struct df_err *err);
+
+#define DF_BLOB_DAMAGED "BlobDamaged"
+
+/* SYSTEM BlobDamaged: this object, of a blob, is not what was put. Returns -1. */
+int df_blob_fail_damaged(const char *object, struct df_err *err);
 
 #endif

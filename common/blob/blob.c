@@ -1,6 +1,6 @@
 /*
  * Checks keys and passes each call to the backend; calls that both backends implement alike are
- * here.
+ * here. Whatever the store answers comes back through answer().
  */
 #include "common/base/limits.h"
 #include "common/blob/backend.h"
@@ -48,6 +48,12 @@ int df_blob_fail_absent(const char *key, struct df_err *err)
     return df_fail(err, DF_ERR_NOT_FOUND, "there is no blob %s", key);
 }
 
+int df_blob_fail_damaged(const char *object, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_SYSTEM, DF_BLOB_DAMAGED,
+                          "%s, of a blob, is damaged: restore it from a copy", object);
+}
+
 /* ---- calls to the backend -------------------------------------------------------------------- */
 
 void df_blob_close(struct df_blob *b)
@@ -55,6 +61,7 @@ void df_blob_close(struct df_blob *b)
     if (!b)
         return;
     free(DF_TAKE(b->tmp));
+    df_blob_health_free(DF_TAKE(b->health));
     b->ops->close(b);
 }
 
@@ -63,10 +70,22 @@ const char *df_blob_tmp_dir(const struct df_blob *b)
     return b->tmp;
 }
 
+/* The result of a call of the backend, which failed with why, if it did. */
+static int answer(struct df_blob *b, enum df_blob_direction direction, int result,
+                  struct df_err *why, struct df_err *err)
+{
+    if (b->health)
+        df_blob_health_note(b->health, direction, why);
+    return result < 0 ? df_err_pass(err, why) : 0;
+}
+
 static int put(struct df_blob *b, const char *key, struct df_blob_content content,
                enum df_blob_how how, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->put(b, key, &content, how, err);
+    struct df_err why = {0};
+    if (check_key(key, err) < 0)
+        return -1;
+    return answer(b, DF_BLOB_WRITES, b->ops->put(b, key, &content, how, &why), &why, err);
 }
 
 int df_blob_put(struct df_blob *b, const char *key, const void *bytes, size_t n, struct df_err *err)
@@ -87,9 +106,10 @@ int df_blob_put_file(struct df_blob *b, const char *key, const char *path, struc
 
 int df_blob_sync(struct df_blob *b, const char *key, struct df_err *err)
 {
+    struct df_err why = {0};
     if (check_key(key, err) < 0)
         return -1;
-    return b->ops->sync ? b->ops->sync(b, key, err) : 0;
+    return b->ops->sync ? answer(b, DF_BLOB_WRITES, b->ops->sync(b, key, &why), &why, err) : 0;
 }
 
 int df_blob_get(struct df_blob *b, const char *key, struct df_buf *out, struct df_err *err)
@@ -107,8 +127,10 @@ int df_blob_get(struct df_blob *b, const char *key, struct df_buf *out, struct d
 int df_blob_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
                       struct df_err *err)
 {
+    struct df_err why = {0};
     int64_t size = 0;
-    if (check_key(key, err) < 0 || b->ops->open_read(b, key, ret_fd, &size, err) < 0)
+    if (check_key(key, err) < 0 ||
+        answer(b, DF_BLOB_READS, b->ops->open_read(b, key, ret_fd, &size, &why), &why, err) < 0)
         return -1;
     if (ret_size)
         *ret_size = size;
@@ -118,12 +140,22 @@ int df_blob_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *
 int df_blob_read_at(struct df_blob *b, const char *key, int64_t offset, struct df_buf *out,
                     int64_t *ret_size, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->get(b, key, offset, out, ret_size, err);
+    struct df_err why = {0};
+    if (check_key(key, err) < 0)
+        return -1;
+    int result = b->ops->get(b, key, offset, out, ret_size, &why);
+    return answer(b, DF_BLOB_READS, result, &why, err);
+}
+
+static int remove_one(struct df_blob *b, const char *key, struct df_err *err)
+{
+    struct df_err why = {0};
+    return answer(b, DF_BLOB_WRITES, b->ops->remove(b, key, &why), &why, err);
 }
 
 int df_blob_delete(struct df_blob *b, const char *key, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->remove(b, key, err);
+    return check_key(key, err) < 0 ? -1 : remove_one(b, key, err);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -133,7 +165,10 @@ static int by_bytes(const void *a, const void *b)
 
 int df_blob_list(struct df_blob *b, const char *prefix, struct df_strs *out, struct df_err *err)
 {
-    if ((*prefix && check_key(prefix, err) < 0) || b->ops->list(b, prefix, out, err) < 0 ||
+    struct df_err why = {0};
+    if (*prefix && check_key(prefix, err) < 0)
+        return -1;
+    if (answer(b, DF_BLOB_READS, b->ops->list(b, prefix, out, &why), &why, err) < 0 ||
         df_strs_check(out, err) < 0)
         return -1;
     if (out->len)
@@ -141,25 +176,43 @@ int df_blob_list(struct df_blob *b, const char *prefix, struct df_strs *out, str
     return 0;
 }
 
+/* A walk that may end because the visitor does not go on, which says nothing of the store. */
+struct walk {
+    df_blob_visit visit;
+    void *arg;
+    bool was_ended;
+};
+
+static int visit_one(void *arg, const struct df_blob_info *info, struct df_err *err)
+{
+    struct walk *w = arg;
+    w->was_ended = w->visit(w->arg, info, err) < 0;
+    return w->was_ended ? -1 : 0;
+}
+
 int df_blob_each(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
                  struct df_err *err)
 {
+    struct walk w = {visit, arg, false};
+    struct df_err why = {0};
     if (*prefix && check_key(prefix, err) < 0)
         return -1;
-    return b->ops->each(b, prefix, visit, arg, err);
+    int result = b->ops->each(b, prefix, visit_one, &w, &why);
+    return w.was_ended ? df_err_pass(err, &why) : answer(b, DF_BLOB_READS, result, &why, err);
 }
 
 int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err)
 {
     DF_STRS struct df_strs keys = {0};
+    struct df_err why = {0};
     if (check_key(prefix, err) < 0)
         return -1;
     if (b->ops->remove_all)
-        return b->ops->remove_all(b, prefix, err);
+        return answer(b, DF_BLOB_WRITES, b->ops->remove_all(b, prefix, &why), &why, err);
     if (df_blob_list(b, prefix, &keys, err) < 0)
         return -1;
     for (size_t i = 0; i < keys.len; i++)
-        if (b->ops->remove(b, keys.items[i], err) < 0)
+        if (remove_one(b, keys.items[i], err) < 0)
             return df_err_wrap(err, "remove blobs %s", prefix);
     return 0;
 }
@@ -167,10 +220,44 @@ int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err
 int df_blob_append(struct df_blob *b, const char *key, int64_t offset, const void *bytes, size_t n,
                    int64_t *ret_size, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->append(b, key, offset, bytes, n, ret_size, err);
+    struct df_err why = {0};
+    if (check_key(key, err) < 0)
+        return -1;
+    int result = b->ops->append(b, key, offset, bytes, n, ret_size, &why);
+    return answer(b, DF_BLOB_WRITES, result, &why, err);
 }
 
 int df_blob_size(struct df_blob *b, const char *key, int64_t *ret_size, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : b->ops->size(b, key, ret_size, err);
+    struct df_err why = {0};
+    if (check_key(key, err) < 0)
+        return -1;
+    return answer(b, DF_BLOB_READS, b->ops->size(b, key, ret_size, &why), &why, err);
+}
+
+/* ---- a service that works with them ---------------------------------------------------------- */
+
+#define PROBE "probe"
+
+int df_blob_serve(struct df_blob *b, const struct df_blob_service *service, struct df_err *err)
+{
+    return df_blob_health_new(service, &b->health, err);
+}
+
+int df_blob_check(struct df_blob *b, struct df_err *err)
+{
+    return b->health ? df_blob_health_check(b->health, err) : 0;
+}
+
+/* What a call finds is in health. */
+void df_blob_probe(struct df_blob *b)
+{
+    int64_t size = 0;
+    if (!b->health)
+        return;
+    if (df_blob_health_is_remote(b->health) || df_blob_health_fails(b->health, DF_BLOB_READS))
+        (void)!df_blob_size(b, PROBE, &size, NULL);
+    if (df_blob_health_fails(b->health, DF_BLOB_WRITES) &&
+        df_blob_put(b, PROBE, "probe", strlen("probe"), NULL) == 0)
+        (void)!df_blob_delete(b, PROBE, NULL);
 }

@@ -10,7 +10,8 @@
  * store: any number of processes. The only object store is a namespace of Kubernetes: blobs are in
  * Secrets, and in ConfigMaps that only those Secrets can decrypt; failures are also those of
  * kube.h. There class RETRY may mean that the call succeeded and its answer was lost: repeat put
- * and delete; a repeated create or append fails with CONFLICT then.
+ * and delete; a repeated create or append fails with CONFLICT then. SYSTEM with the reason
+ * BlobDamaged: the store answers, and this one blob is not what was put.
  */
 #ifndef DF_BLOB_H
 #define DF_BLOB_H
@@ -45,6 +46,36 @@ static inline void df_cleanup_blob(struct df_blob **b)
     df_blob_close(*b);
 }
 #define DF_BLOB DF_CLEANUP(df_cleanup_blob)
+
+/* ---- a service that works with them ---------------------------------------------------------- */
+
+struct df_blob_service {
+    const char *place; /* for messages: "s3://bucket/prefix" */
+    bool is_remote;    /* df_blob_probe() asks the store even if nothing failed before */
+    /* What is worth a line of the log: reads or writes begin to fail, or work again. In the thread of
+     * the call that found it, with no lock held. */
+    void (*tell)(void *arg, bool works, const char *message);
+    void *arg; /* borrowed */
+};
+
+/* From now on the user of these blobs is a service that runs, not one who opens them, corrects what
+ * he said and opens them again. What the store refuses (DENIED: rights, keys; USER: a bucket that is
+ * gone) is no fault of whoever asks the service, and may be over without a restart: it becomes RETRY
+ * with the reason StorageRefused. Whether the store can be read and written is remembered. Once,
+ * before other threads use b; place is copied. */
+int df_blob_serve(struct df_blob *b, const struct df_blob_service *service,
+                  struct df_err *err) DF_MUST_CHECK;
+
+/* 0: the last read and the last write were answered; or there was none, or no df_blob_serve(). Else
+ * RETRY: what cannot be done, where, since when, and why. Sends no request. Thread rule: any. */
+int df_blob_check(struct df_blob *b, struct df_err *err) DF_MUST_CHECK;
+
+/* Finds out what nobody asked for: one read, if the store is remote or reads failed last; the put and
+ * removal of one small blob, if writes failed last. df_blob_check() has the result. It may take as
+ * long as the store lets it wait. Thread rule: one thread. */
+void df_blob_probe(struct df_blob *b);
+
+/* ---- blobs ----------------------------------------------------------------------------------- */
 
 int df_blob_put(struct df_blob *b, const char *key, const void *bytes, size_t n,
                 struct df_err *err) DF_MUST_CHECK;

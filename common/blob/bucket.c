@@ -8,7 +8,7 @@
 #include "common/blob/bucket.h"
 
 #include "common/base/clock.h"
-#include "common/base/log.h"
+#include "common/blob/backend.h"
 #include "common/blob/bucket_head.h"
 #include "common/blob/bucket_owner.h"
 #include "common/blob/bucket_tries.h"
@@ -175,8 +175,7 @@ static int get_chunk(struct df_objects *o, const struct df_blob_head *h,
         return -1;
     df_buf_clear(&work->plain);
     if (open_chunk(h, chunk.text, &work->sealed, &work->plain, NULL) < 0)
-        return df_fail(err, DF_ERR_SYSTEM, "%s, of a blob, is damaged: restore it from a copy",
-                       name.text);
+        return df_blob_fail_damaged(name.text, err);
     if (out != &work->plain)
         (void)df_buf_add(out, work->plain.data + r->offset, r->n);
     return df_buf_check(out, err);

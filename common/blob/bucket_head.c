@@ -1,6 +1,7 @@
 #include "common/blob/bucket_head.h"
 
 #include "common/base/limits.h"
+#include "common/blob/backend.h"
 #include "common/blob/content.h"
 #include "common/json/json.h"
 
@@ -42,11 +43,6 @@ int df_bucket_head_print(const struct df_keyring *keys, const char *name,
     return df_keyring_seal(keys, name, df_buf_str(&text), text.len, out, err);
 }
 
-static int fail_damaged(const char *name, struct df_err *err)
-{
-    return df_fail(err, DF_ERR_SYSTEM, "%s, of a blob, is damaged: restore it from a copy", name);
-}
-
 static int take_ids(const cJSON *line, struct df_strs *out, struct df_err *err)
 {
     const cJSON *id = NULL;
@@ -69,7 +65,7 @@ static int take_members(const cJSON *line, const char *name, struct df_blob_head
         h->chunk_size > (int64_t)DF_LIMIT_BUCKET_OBJECT || !seal ||
         df_base64_decode(seal, strlen(seal), false, &key, NULL) < 0 || key.len != DF_KEY_LEN ||
         take_ids(line, &h->chunks, NULL) < 0)
-        return fail_damaged(name, err);
+        return df_blob_fail_damaged(name, err);
     memcpy(h->seal, key.data, DF_KEY_LEN);
     return 0;
 }
@@ -80,8 +76,17 @@ static int take_tail(struct df_buf *packed, const char *name, struct df_blob_hea
     int64_t n = h->size - (int64_t)h->chunks.len * h->chunk_size;
     if (n < 0 || n >= h->chunk_size ||
         df_blob_unpack(df_buf_str(packed), packed->len, (size_t)n, &h->tail, NULL) < 0)
-        return fail_damaged(name, err);
+        return df_blob_fail_damaged(name, err);
     return 0;
+}
+
+/* The class of a seal that does not open is DENIED: there it is said of whoever opens it. */
+static int fail_sealed(const char *name, const struct df_err *why, struct df_err *err)
+{
+    if (why->cls != DF_ERR_DENIED)
+        return df_err_pass(err, why);
+    return df_fail_reason(err, DF_ERR_SYSTEM, *why->reason ? why->reason : DF_BLOB_DAMAGED,
+                          "open %s: %s", name, why->message);
 }
 
 int df_bucket_head_parse(const struct df_keyring *keys, const char *name,
@@ -89,11 +94,12 @@ int df_bucket_head_parse(const struct df_keyring *keys, const char *name,
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_BUCKET_HEAD);
     DF_SECRET_JSON cJSON *line = NULL;
-    if (df_keyring_open(keys, name, df_buf_str(object), object->len, &text, err) < 0)
-        return df_err_wrap(err, "open %s", name);
+    struct df_err why = {0};
+    if (df_keyring_open(keys, name, df_buf_str(object), object->len, &text, &why) < 0)
+        return fail_sealed(name, &why, err);
     const char *end = memchr(df_buf_str(&text), '\n', text.len);
     if (!end || df_json_parse(text.data, (size_t)(end - text.data), &line, NULL) < 0)
-        return fail_damaged(name, err);
+        return df_blob_fail_damaged(name, err);
     if (take_members(line, name, h, err) < 0)
         return -1;
     df_buf_consume(&text, (size_t)(end + 1 - text.data));

@@ -33,8 +33,9 @@ static int read_whole(struct df_blob *b, const char *key, read_chunks take, void
         if (why.cls != DF_ERR_NOT_FOUND)
             return df_err_pass(err, &why);
         if (df_streq(version, h.version))
-            return df_fail(err, DF_ERR_SYSTEM, "blob %s is damaged: restore it from a copy: %s",
-                           key, why.message);
+            return df_fail_reason(err, DF_ERR_SYSTEM, DF_BLOB_DAMAGED,
+                                  "blob %s is damaged: restore it from a copy: %s", key,
+                                  why.message);
         memcpy(version, h.version, sizeof(version));
     }
 }

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "common/blob/backend.h"
 #include "common/blob/content.h"
 
 #define KEY "dayfly.dev/key"
@@ -94,18 +95,13 @@ static int get_bytes(const cJSON *object, const char *path, struct df_buf *out)
     return text ? df_base64_decode(text, strlen(text), false, out, NULL) : -1;
 }
 
-static int fail_damaged(const char *name, struct df_err *err)
-{
-    return df_fail(err, DF_ERR_SYSTEM, "%s, of a blob, is damaged: restore it from a copy", name);
-}
-
 static int expand_content(const char *name, const struct df_buf *packed, size_t n,
                           struct df_buf *out, struct df_err *err)
 {
     struct df_err why = {0};
     if (df_blob_unpack(df_buf_str(packed), packed->len, n, out, &why) == 0)
         return 0;
-    return why.cls == DF_ERR_SYSTEM ? fail_damaged(name, err) : df_err_pass(err, &why);
+    return why.cls == DF_ERR_SYSTEM ? df_blob_fail_damaged(name, err) : df_err_pass(err, &why);
 }
 
 /* ---- chunks --------------------------------------------------------------------------------- */
@@ -151,7 +147,7 @@ int df_blob_chunk_parse(const cJSON *map, const struct df_blob_head *h, struct d
     DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     if (!name || get_bytes(map, "binaryData.content", &sealed) < 0 ||
         df_aead_open(h->seal, name, df_buf_str(&sealed), sealed.len, &packed, NULL) < 0)
-        return fail_damaged(name ? name : h->name, err);
+        return df_blob_fail_damaged(name ? name : h->name, err);
     return expand_content(name, &packed, (size_t)h->chunk_size, out, err);
 }
 
@@ -215,7 +211,7 @@ static int parse_data(const cJSON *secret, struct df_blob_head *h, size_t tail, 
     DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     if (get_bytes(secret, "data.key", &key) < 0 || key.len != DF_KEY_LEN ||
         get_bytes(secret, "data.content", &packed) < 0)
-        return fail_damaged(h->name, err);
+        return df_blob_fail_damaged(h->name, err);
     memcpy(h->seal, key.data, DF_KEY_LEN);
     return expand_content(h->name, &packed, tail, &h->tail, err);
 }
@@ -243,12 +239,12 @@ int df_blob_head_parse(const cJSON *secret, bool whole, struct df_blob_head *h, 
     if (!version || !df_streq(df_kube_annotation(secret, KEY), h->key) ||
         get_number(secret, SIZE, 0, (int64_t)DF_LIMIT_BLOB_KUBE, &h->size) < 0 ||
         get_number(secret, CHUNK_SIZE, 1, (int64_t)DF_LIMIT_BLOB_KUBE, &h->chunk_size) < 0)
-        return fail_damaged(h->name, err);
+        return df_blob_fail_damaged(h->name, err);
     if (get_ids(secret, &h->chunks, err) < 0)
         return -1;
     int64_t tail = h->size - (int64_t)h->chunks.len * h->chunk_size;
     if (tail < 0 || tail >= h->chunk_size)
-        return fail_damaged(h->name, err);
+        return df_blob_fail_damaged(h->name, err);
     (void)snprintf(h->version, sizeof(h->version), "%s", version);
     return whole ? parse_data(secret, h, (size_t)tail, err) : 0;
 }

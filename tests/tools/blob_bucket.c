@@ -215,7 +215,7 @@ static void a_new_key_seals_and_the_old_one_still_opens(void **state)
     assert_content(after, "state/x/2", "new");
     DF_BUF struct df_buf got = DF_BUF_INIT(100);
     assert_int_equal(df_blob_get(after, "state/x/1", &got, &err), -1);
-    assert_int_equal(err.cls, DF_ERR_DENIED);
+    assert_int_equal(err.cls, DF_ERR_SYSTEM);
     assert_string_equal(err.reason, "UnknownKey");
     assert_non_null(strstr(err.message, "state/x/1"));
 }
@@ -229,7 +229,8 @@ static void an_object_that_was_moved_or_changed_is_refused(void **state)
     copy_object(*state, "heads/state/x/1", "heads/state/x/2");
     DF_BUF struct df_buf got = DF_BUF_INIT(100);
     assert_int_equal(df_blob_get(b, "state/x/2", &got, &err), -1);
-    assert_int_equal(err.cls, DF_ERR_DENIED);
+    assert_int_equal(err.cls, DF_ERR_SYSTEM);
+    assert_string_equal(err.reason, "BlobDamaged");
     assert_non_null(strstr(err.message, "state/x/2"));
 }
 
