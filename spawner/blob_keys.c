@@ -1,9 +1,7 @@
 #include "spawner/blob_keys.h"
 
-#include "common/base/fs.h"
 #include "common/process/process.h"
-
-#define LINE "64 hex digits and a newline, as `openssl rand -hex 32` prints them"
+#include "spawner/config/key_files.h"
 
 static int add_key(struct df_keyring *r, const unsigned char key[DF_KEY_LEN],
                    const char *config_key, struct df_err *err)
@@ -15,12 +13,9 @@ static int add_key(struct df_keyring *r, const unsigned char key[DF_KEY_LEN],
 
 static int add_key_file(struct df_keyring *r, const char *path, struct df_err *err)
 {
-    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_KEY_TEXT + 1);
     unsigned char key[DF_KEY_LEN];
-    if (df_fs_read(path, &text, err) < 0)
-        return df_err_wrap(err, "blobs.keyFiles");
-    if (df_key_parse(df_buf_str(&text), text.len, key) < 0)
-        return df_fail(err, DF_ERR_USER, "blobs.keyFiles: %s must hold " LINE, path);
+    if (df_config_key_file(path, key, err) < 0)
+        return -1;
     int result = add_key(r, key, "blobs.keyFiles", err);
     explicit_bzero(key, sizeof(key));
     return result;
@@ -63,7 +58,7 @@ static int add_lines(struct df_keyring *r, const struct df_strs *command, const 
         const char *end = strchr(text, '\n');
         size_t n = end ? (size_t)(end + 1 - text) : strlen(text);
         if (df_key_parse(text, n, key) < 0)
-            result = df_fail(err, DF_ERR_USER, "blobs.keyCommand: %s must print " LINE,
+            result = df_fail(err, DF_ERR_USER, "blobs.keyCommand: %s must print " DF_KEY_WORDS,
                              command->items[0]);
         else
             result = add_key(r, key, "blobs.keyCommand", err);

@@ -26,6 +26,8 @@ enum df_blob_how {
 
 struct df_blob_ops {
     void (*close)(struct df_blob *b);
+    /* NULL: nothing is repeated. */
+    void (*hasten)(struct df_blob *b);
     int (*put)(struct df_blob *b, const char *key, const struct df_blob_content *content,
                enum df_blob_how how, struct df_err *err);
     int (*append)(struct df_blob *b, const char *key, int64_t offset, const void *bytes, size_t n,

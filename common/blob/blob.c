@@ -261,3 +261,9 @@ void df_blob_probe(struct df_blob *b)
         df_blob_put(b, PROBE, "probe", strlen("probe"), NULL) == 0)
         (void)!df_blob_delete(b, PROBE, NULL);
 }
+
+void df_blob_hasten(struct df_blob *b)
+{
+    if (b->ops->hasten)
+        b->ops->hasten(b);
+}

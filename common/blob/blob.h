@@ -75,6 +75,10 @@ int df_blob_check(struct df_blob *b, struct df_err *err) DF_MUST_CHECK;
  * long as the store lets it wait. Thread rule: one thread. */
 void df_blob_probe(struct df_blob *b);
 
+/* The service was asked to stop: what is repeated after a failure returns with it at once, and from
+ * now on nothing is repeated. Thread rule: any. */
+void df_blob_hasten(struct df_blob *b);
+
 /* ---- blobs ----------------------------------------------------------------------------------- */
 
 int df_blob_put(struct df_blob *b, const char *key, const void *bytes, size_t n,

@@ -259,7 +259,7 @@ static int list_page(struct listing *l, const char *prefix, char **after, struct
     do {
         if (b->ops->list(b, prefix, after, &sink, &why) == 0)
             return 0;
-    } while (!l->failed && df_bucket_repeats(&failures, &why));
+    } while (!l->failed && df_bucket_repeats(b, &failures, &why));
     return df_err_pass(err, &why);
 }
 
@@ -288,8 +288,14 @@ static void close_objects(struct df_objects *o)
     free(s);
 }
 
+static void hasten(struct df_objects *o)
+{
+    df_bucket_hasten(bucket_objects_of(o)->bucket);
+}
+
 static const struct df_object_ops ops = {
     .close = close_objects,
+    .hasten = hasten,
     .head = get_head,
     .get = get_chunk,
     .put = put,
@@ -315,7 +321,7 @@ static bool refuses_to_remove(struct df_bucket *b, const char *name,
     do {
         if (b->ops->remove(b, name, stale, &why) == 0)
             return false;
-    } while (df_bucket_repeats(&failures, &why));
+    } while (df_bucket_repeats(b, &failures, &why));
     return why.cls == DF_ERR_CONFLICT;
 }
 

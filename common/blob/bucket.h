@@ -83,6 +83,7 @@ struct df_bucket {
     char *place; /* "s3://bucket/prefix", for messages; owned */
     /* remove() honours a version. Some stores that speak S3 ignore it and remove whatever is there. */
     bool removes_versions;
+    bool is_hasty; /* atomic; df_bucket_hasten() */
 };
 
 struct df_blob_bucket_options {

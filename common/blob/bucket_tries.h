@@ -7,8 +7,12 @@
 
 #include "common/blob/bucket.h"
 
-/* True, after a pause, if a call that failed shall be repeated. *failures begins with 0. */
-bool df_bucket_repeats(int *failures, const struct df_err *why);
+/* True, after a pause, if a call of b that failed shall be repeated: not after df_bucket_hasten().
+ * *failures begins with 0. */
+bool df_bucket_repeats(const struct df_bucket *b, int *failures, const struct df_err *why);
+
+/* Ends the pauses of other threads, and from now on nothing is repeated. */
+void df_bucket_hasten(struct df_bucket *b);
 
 /* out is emptied before each attempt. */
 int df_bucket_get(struct df_bucket *b, const char *name, struct df_buf *out,

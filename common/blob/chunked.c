@@ -405,8 +405,16 @@ static void close_chunked(struct df_blob *b)
     free(df_blob_chunked_of(b));
 }
 
+static void hasten(struct df_blob *b)
+{
+    struct df_objects *o = objects_of(b);
+    if (o->ops->hasten)
+        o->ops->hasten(o);
+}
+
 static const struct df_blob_ops ops = {
     .close = close_chunked,
+    .hasten = hasten,
     .put = put,
     .append = append,
     .get = df_blob_chunked_get,

@@ -77,6 +77,8 @@ struct df_object_sink {
 
 struct df_object_ops {
     void (*close)(struct df_objects *o);
+    /* What is repeated after a failure is not repeated any more. NULL: the store repeats nothing. */
+    void (*hasten)(struct df_objects *o);
 
     /* Fills in h, a new head (df_blob_head_new). Absent is success: h stays as it is. whole: with
      * tail and seal, all of one moment; else the description alone. */

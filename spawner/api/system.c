@@ -2,6 +2,7 @@
 #include "spawner/api/handlers.h"
 #include "spawner/api/measure.h"
 #include "spawner/api/openapi.h"
+#include "spawner/config/key_files.h"
 #include "spawner/http/forward.h"
 #include "spawner/http/server.h"
 
@@ -24,6 +25,12 @@ static int check_store(struct df_api *a, struct df_err *err)
     const struct df_store_list_options one = {.limit = 1};
     DF_JSON cJSON *list = NULL;
     return df_store_list(a->s->store, DF_KIND_EXECUTOR, &one, &list, NULL, err);
+}
+
+/* The store of the blobs, as its last calls found it, and the keys that the next start needs. */
+static int check_bucket(struct df_api *a, struct df_err *err)
+{
+    return df_blob_check(a->s->blobs, err) < 0 ? -1 : df_config_check_key_files(a->s->config, err);
 }
 
 static int check_blobs(struct df_api *a, struct df_err *err)
@@ -58,25 +65,40 @@ static int check_leader(struct df_api *a, struct df_err *err)
 static const struct {
     const char *name;
     int (*check)(struct df_api *a, struct df_err *err);
-} checks[] = {{"store", check_store},   {"blobs", check_blobs},
-              {"tokens", check_tokens}, {"certificate", check_certificate},
-              {"leader", check_leader}, {"serving", check_serving}};
+    /* What fails for all replicas at once: without any of them nobody could ask what is wrong, and the
+     * service works on what needs no blob. Or NULL. */
+    int (*warn)(struct df_api *a, struct df_err *err);
+} checks[] = {{"store", check_store, NULL},   {"blobs", check_blobs, check_bucket},
+              {"tokens", check_tokens, NULL}, {"certificate", check_certificate, NULL},
+              {"leader", check_leader, NULL}, {"serving", check_serving, NULL}};
+
+enum health { HEALTHY, WARNS, FAILED };
+
+static enum health health_of(size_t i, struct df_api *a, struct df_err *why)
+{
+    if (checks[i].check(a, why) < 0)
+        return FAILED;
+    return checks[i].warn && checks[i].warn(a, why) < 0 ? WARNS : HEALTHY;
+}
 
 int df_get_readyz(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    bool verbose = false, ready = true;
+    static const char *const marks[] = {"[+]", "[!]", "[-]"};
+    static const char *const ends[] = {"ok\n", "ok, but not all of it: see [!]\n", "not ready\n"};
+    enum health worst = HEALTHY;
+    bool verbose = false;
     if (df_request_flag(req, "verbose", &verbose, err) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(checks); i++) {
         struct df_err why = {0};
-        bool good = checks[i].check(req->api, &why) == 0;
-        ready = ready && good;
-        if (verbose || !good)
-            (void)df_buf_addf(&res->body, "%s %s%s%s\n", good ? "[+]" : "[-]", checks[i].name,
-                              good ? " ok" : ": ", good ? "" : why.message);
+        enum health health = health_of(i, req->api, &why);
+        worst = health > worst ? health : worst;
+        if (verbose || health != HEALTHY)
+            (void)df_buf_addf(&res->body, "%s %s%s%s\n", marks[health], checks[i].name,
+                              health == HEALTHY ? " ok" : ": ", why.message);
     }
-    (void)df_buf_adds(&res->body, ready ? "ok\n" : "not ready\n");
-    return respond_text(res, ready ? 200 : 503, err);
+    (void)df_buf_adds(&res->body, ends[worst]);
+    return respond_text(res, worst == FAILED ? 503 : 200, err);
 }
 
 /* The metric's name is from the Executor Specification. */
@@ -87,7 +109,7 @@ static void measure_health(struct df_api *a)
                                                "healthy, 0 failed.",
                                                "component");
     for (size_t i = 0; i < DF_ARRAY_SIZE(checks); i++)
-        df_metric_set(health, checks[i].name, checks[i].check(a, NULL) == 0 ? 1 : 0);
+        df_metric_set(health, checks[i].name, health_of(i, a, NULL) == HEALTHY);
 }
 
 int df_get_metrics(struct df_request *req, struct df_response *res, struct df_err *err)

@@ -305,6 +305,28 @@ static void cancel_runs_of(struct df_control *c, const cJSON *steps)
     }
 }
 
+/* Who waits for steps that cannot end while states and logs cannot be stored. */
+struct patience {
+    int64_t end_ms,
+        stored_ms; /* monotonic: when it is over; when the store was last seen to work */
+};
+
+/* Runners go on without a service, and give what they have to the next one. */
+static bool is_over(struct df_control *c, struct patience *p)
+{
+    struct df_err why = {0};
+    int64_t now_ms = df_mono_ms();
+    if (df_blob_check(c->s->blobs, &why) == 0)
+        p->stored_ms = now_ms;
+    if (now_ms - p->stored_ms < DF_TIMEOUT_LAST_REPORTS_MS)
+        return now_ms >= p->end_ms;
+    df_warn(
+        "stopping: steps go on without this service, and the next one takes what they could not "
+        "store: %s",
+        why.message);
+    return true;
+}
+
 /* Cancels the runs of the live steps on this machine, and waits until no such step is left or the
  * longest grace period, with a margin, is over. */
 static void cancel_live(struct df_control *c)
@@ -316,10 +338,11 @@ static void cancel_live(struct df_control *c)
         return;
     }
     cancel_runs_of(c, live);
-    int64_t end_ms = df_mono_ms() + (longest_grace_s(live) + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000;
+    int64_t grace_ms = (longest_grace_s(live) + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000;
+    struct patience patience = {df_mono_ms() + grace_ms, df_mono_ms()};
     struct df_subscription any;
     df_subscribe(c->s->journal, &any, NULL, 0, false);
-    for (bool waits = live->child; waits && df_mono_ms() < end_ms;) {
+    for (bool waits = live->child; waits && !is_over(c, &patience);) {
         uint64_t mark = df_subscription_mark(c->s->journal, &any);
         cJSON_Delete(DF_TAKE(live));
         waits = list_live(c, &live, NULL) < 0 || live->child;

@@ -27,9 +27,10 @@ int df_control_start(struct df_control *c, struct df_err *err) DF_MUST_CHECK;
 void df_control_notify(struct df_control *c, const char *name);
 
 /* Stops starting steps, and joins the workers. cancel_steps: first cancels the steps of engines on
- * this machine, and waits until they have ended or the grace period is over; the API must still
- * answer during this time, because runners report to it. Without cancel_steps these steps continue,
- * and the next spawner finds them. Steps of a remote engine (is_remote) always continue. */
+ * this machine, and waits until they have ended, or the grace period is over, or the store of blobs
+ * fails, without which they cannot end; the API must still answer during this time, because runners
+ * report to it. Without cancel_steps these steps continue, and the next spawner finds them. Steps of
+ * a remote engine (is_remote) always continue. */
 void df_control_stop(struct df_control *c, bool cancel_steps);
 
 #endif

@@ -1,9 +1,10 @@
 /*
- * bucket.c - puts, reads, lists and removes one small object where blobs.location says, with the
- * credentials that doctor's environment offers, as the service would.
+ * bucket.c - reads the keys of blobs.keyFiles; puts, reads, lists and removes one small object where
+ * blobs.location says, with the credentials that doctor's environment offers, as the service would.
  */
 #include "common/base/clock.h"
 #include "spawner/config/blob_bucket.h"
+#include "spawner/config/key_files.h"
 #include "spawner/doctor/checks.h"
 
 #define WORDS "written by dayfly doctor, which removes it\n"
@@ -76,6 +77,19 @@ static const char *way_out(const struct df_err *why, const char *location)
         return "its identity needs the role Storage Blob Data Contributor on the container";
     return "its keys need s3:PutObject, s3:GetObject and s3:DeleteObject, and s3:ListBucket on the "
            "bucket";
+}
+
+int df_check_bucket_keys(struct df_doctor_context *p, struct df_err *err)
+{
+    const struct df_strs *files = &p->config.blob_key_files;
+    if (!files->len)
+        return 0;
+    if (df_config_check_key_files(&p->config, err) < 0)
+        return -1;
+    df_finding(p, DF_LEVEL_OK, "blobs.keyFiles has %zu key%s; %s seals", files->len,
+               files->len == 1 ? "" : "s",
+               p->config.blob_key_command.len ? "that of blobs.keyCommand" : "the first one");
+    return 0;
 }
 
 int df_check_bucket(struct df_doctor_context *p, struct df_err *err)

@@ -74,6 +74,7 @@ int df_check_state_service(struct df_doctor_context *p, struct df_err *err);
 int df_check_address(struct df_doctor_context *p, struct df_err *err);
 
 /* bucket.c */
+int df_check_bucket_keys(struct df_doctor_context *p, struct df_err *err);
 int df_check_bucket(struct df_doctor_context *p, struct df_err *err);
 
 /* programs.c */

@@ -31,6 +31,7 @@ static const struct check {
     {"address", WITH_PODS, 0, df_check_address},
     {"state-service", ALWAYS, 0, df_check_state_service},
     {"terrakube", ALWAYS, 0, df_check_terrakube},
+    {"bucket-keys", ALWAYS, 0, df_check_bucket_keys},
     {"bucket", ALWAYS, 0, df_check_bucket},
     {"cluster", WITH_CLUSTER, 0, df_check_cluster},
     {"clock", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_clock},

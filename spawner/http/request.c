@@ -241,8 +241,19 @@ static void add_headers(const struct transaction *t, struct MHD_Response *r)
                                                                 : "Bearer realm=\"dayfly\"");
 }
 
+/* What every request meets until it is over, and a line of its own tells when it begins. NULL: the
+ * failure is another one. */
+static struct df_log_gate *gate_of(struct transaction *t)
+{
+    struct df_api *a = t->req.api;
+    return df_streq(t->err.reason, "NoLeader")         ? &a->leaderless
+           : df_streq(t->err.reason, "StorageRefused") ? &a->storeless
+                                                       : NULL;
+}
+
 static void log_failure(struct transaction *t)
 {
+    struct df_log_gate *gate = gate_of(t);
     const char *route = t->req.route ? t->req.route->pattern : "?";
     unsigned skipped = 0;
     /* usual: for some milliseconds, and after a change of the leader */
@@ -250,9 +261,9 @@ static void log_failure(struct transaction *t)
         df_debug("%s %s: %s", t->req.method, route, t->err.message);
     else if (df_streq(t->err.reason, "NoCapacity")) /* the sender asks again */
         df_info("%s %s: %s", t->req.method, route, t->err.message);
-    else if (!df_streq(t->err.reason, "NoLeader"))
+    else if (!gate)
         df_error("%s %s: %s", t->req.method, route, t->err.message);
-    else if (df_log_gate_passes(&t->req.api->leaderless, df_mono_us(), &skipped))
+    else if (df_log_gate_passes(gate, df_mono_us(), &skipped))
         df_warn("%s %s: %s (%u such requests before it are not logged)", t->req.method, route,
                 t->err.message, skipped);
 }

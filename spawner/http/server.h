@@ -39,6 +39,7 @@ struct df_api {
     pthread_mutex_t foreign; /* one body of a stranger as a tree at a time */
 
     struct df_log_gate leaderless; /* lines about requests that no leader could execute */
+    struct df_log_gate storeless;  /* and about those that the store of the blobs refused */
 
     struct df_metric *requests; /* method, route, code */
     struct df_metric *seconds;  /* route */

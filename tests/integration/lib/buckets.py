@@ -40,10 +40,10 @@ class S3:
         self.env = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
         self.process = None
 
-    def start(self):
+    def start(self, *more, secret=SECRET):
         with open(self.directory / "log", "ab") as log:
-            self.process = subprocess.Popen([dayfly.tool("versitygw"), "--quiet", "--port", self.address, "--access", ACCESS, "--secret", SECRET,
-                                             *self.flags, "posix", str(self.directory)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
+            self.process = subprocess.Popen([dayfly.tool("versitygw"), "--quiet", "--port", self.address, "--access", ACCESS, "--secret", secret,
+                                             *self.flags, *more, "posix", str(self.directory)], stdin=subprocess.DEVNULL, stdout=log, stderr=log)
 
         def listens():
             assert self.process.poll() is None, (self.directory / "log").read_text()
@@ -60,6 +60,11 @@ class S3:
     def stop(self):
         self.process.kill()
         self.process.wait()
+
+    def restart(self, *more, **keys):
+        """With these flags, or another secret key."""
+        self.stop()
+        return self.start(*more, **keys)
 
     def config(self, prefix="", **more):
         """Of a service with its blobs here."""
