@@ -21,6 +21,7 @@ struct df_aws_credentials {
     char *region;         /* NULL: the keys were given, and there are no others */
     pthread_mutex_t lock; /* also held while a source is asked: one request, not one a thread */
     struct df_aws_keys keys;
+    int64_t asked_ms; /* monotonic: when a refusal last asked the source; 0: never */
 };
 
 static const char *env_or(const char *name, const char *otherwise)
@@ -298,12 +299,25 @@ int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret
     return 0;
 }
 
-void df_aws_credentials_refused(struct df_aws_credentials *c, const char *access_key)
+static bool are_same(const struct df_aws_keys *a, const struct df_aws_keys *b)
 {
+    return df_streq(a->access_key, b->access_key) && df_streq(a->secret_key, b->secret_key) &&
+           df_streq(a->token ? a->token : "", b->token ? b->token : "");
+}
+
+/* A file may be half written, a source away: then the next refusal asks once more. */
+bool df_aws_credentials_refused(struct df_aws_credentials *c, const struct df_aws_keys *keys)
+{
+    int64_t now_ms = df_mono_ms();
     (void)pthread_mutex_lock(&c->lock);
-    if (c->region && df_streq(c->keys.access_key, access_key))
-        df_aws_keys_wipe(&c->keys);
+    bool is_due = !c->asked_ms || now_ms - c->asked_ms >= DF_AWS_ASK_AGAIN_MS;
+    if (c->region && are_same(&c->keys, keys) && is_due) {
+        c->asked_ms = now_ms;
+        (void)!fetch_keys(c, NULL);
+    }
+    bool has_others = !are_same(&c->keys, keys);
     (void)pthread_mutex_unlock(&c->lock);
+    return has_others;
 }
 
 int df_aws_credentials_new(const char *region, struct df_aws_credentials **ret, struct df_err *err)

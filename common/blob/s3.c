@@ -173,11 +173,12 @@ static int send_signed(struct s3 *s, struct df_http *h, const struct df_aws_keys
 static bool may_be_accepted(struct s3 *s, const struct df_aws_keys *keys, const struct fault *f,
                             const struct df_http_response *res)
 {
+    static const char *const of_keys[] = {"ExpiredToken", "TokenRefreshRequired", "InvalidToken",
+                                          "InvalidAccessKeyId", "SignatureDoesNotMatch"};
     int64_t theirs_us = 0;
-    if (df_streq(f->code, "ExpiredToken") || df_streq(f->code, "TokenRefreshRequired")) {
-        df_aws_credentials_refused(s->credentials, keys->access_key);
-        return true;
-    }
+    for (size_t i = 0; i < DF_ARRAY_SIZE(of_keys); i++)
+        if (df_streq(f->code, of_keys[i]))
+            return df_aws_credentials_refused(s->credentials, keys);
     if (df_streq(f->code, "AuthorizationHeaderMalformed") && s->other_region)
         return !__atomic_exchange_n(&s->is_elsewhere, true, __ATOMIC_RELAXED);
     if (!df_streq(f->code, "RequestTimeTooSkewed") || df_http_time(res, &theirs_us) < 0)

@@ -7,25 +7,25 @@
 #include "common/aws/credentials.h"
 #include "common/http/http.h"
 
-static int print_keys(struct df_aws_credentials *c, char access_key[256], struct df_err *err)
+static int print_keys(struct df_aws_credentials *c, struct df_aws_keys *k, struct df_err *err)
 {
-    DF_AWS_KEYS k = {0};
-    if (df_aws_credentials_get(c, &k, err) < 0)
+    df_aws_keys_wipe(k);
+    if (df_aws_credentials_get(c, k, err) < 0)
         return -1;
-    (void)snprintf(access_key, 256, "%s", k.access_key);
-    (void)printf("%s\n%s\n%s\n%lld\n", k.access_key, k.secret_key, k.token ? k.token : "",
-                 (long long)(k.expires_us / 1000000));
+    (void)printf("%s\n%s\n%s\n%lld\n", k->access_key, k->secret_key, k->token ? k->token : "",
+                 (long long)(k->expires_us / 1000000));
     (void)fflush(stdout);
     return 0;
 }
 
 static int print_all(struct df_aws_credentials *c, struct df_err *err)
 {
-    char line[64] = "", access_key[256] = "";
+    char line[64] = "";
+    DF_AWS_KEYS k = {0};
     do {
-        if (df_starts_with(line, "refused") && *access_key)
-            df_aws_credentials_refused(c, access_key);
-        if (print_keys(c, access_key, err) < 0)
+        if (df_starts_with(line, "refused") && k.access_key)
+            (void)df_aws_credentials_refused(c, &k);
+        if (print_keys(c, &k, err) < 0)
             return -1;
     } while (fgets(line, sizeof(line), stdin));
     return 0;
