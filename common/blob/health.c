@@ -5,7 +5,6 @@
 
 #include "common/base/clock.h"
 #include "common/blob/backend.h"
-#include "common/blob/objects.h"
 
 /* A direction that fails. */
 struct spell {
@@ -44,8 +43,7 @@ static bool is_answer(const struct df_err *why)
 /* These failures tell of one blob, or of this replica, and nothing of the store. */
 static bool is_of_store(const struct df_err *why)
 {
-    static const char *const others[] = {DF_BLOB_DAMAGED, "UnknownKey", "NotLeader",
-                                         DF_OBJECT_OVERTAKEN};
+    static const char *const others[] = {DF_BLOB_DAMAGED, "UnknownKey", "NotLeader"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(others); i++)
         if (df_streq(why->reason, others[i]))
             return false;

@@ -1,5 +1,7 @@
 /* Blobs in a bucket of which single requests fail, at a known place: bucket.c and chunked.c over a
  * driver that keeps its objects in memory. The real drivers are tested by tests/tools/blob_bucket.c. */
+#include <poll.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -26,7 +28,8 @@ struct memory {
 };
 
 /* What becomes of the next requests of one kind whose names begin with a prefix: '.' all is well, 'b'
- * it is not executed, 'a' it is, and its answer is lost. */
+ * it is not executed, 'a' it is, and its answer is lost, 'p' it is not, and the store asks for a
+ * pause. */
 static struct {
     const char *prefix, *puts, *removals;
 } way;
@@ -40,6 +43,16 @@ static char next(const char **script, const char *name)
 static int no_answer(struct df_err *err)
 {
     return df_fail(err, DF_ERR_RETRY, "no answer");
+}
+
+static bool paused; /* atomic: somebody was asked to wait */
+
+static int not_now(struct df_err *err)
+{
+    (void)df_fail(err, DF_ERR_RETRY, "slow down");
+    err->retry_after_s = 30;
+    __atomic_store_n(&paused, true, __ATOMIC_RELEASE);
+    return -1;
 }
 
 static struct object *find(struct df_bucket *b, const char *name)
@@ -77,6 +90,8 @@ static int put(struct df_bucket *b, const char *name, const void *bytes, size_t 
 {
     struct object *o = find(b, name);
     char fate = next(&way.puts, name);
+    if (fate == 'p')
+        return not_now(err);
     if (fate == 'b')
         return no_answer(err);
     if (is_other(o, version))
@@ -231,12 +246,56 @@ static void whose_a_created_blob_is_stays_unknown_when_the_answer_was_lost(void 
     assert_int_equal(err.cls, DF_ERR_CONFLICT);
 }
 
+/* ---- a service that is asked to stop -------------------------------------------------------- */
+
+static void in_haste_nothing_is_repeated(void **state)
+{
+    struct df_bucket *bucket = NULL;
+    struct df_err err = {0};
+    DF_BLOB struct df_blob *b = open_over(*state, &bucket);
+    df_blob_hasten(b);
+    way.prefix = "heads/";
+    way.puts = "bb";
+    assert_int_equal(df_blob_put(b, "states/1", "x", 1, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_RETRY);
+    assert_string_equal(way.puts, "b");
+    way.puts = "";
+    assert_int_equal(df_blob_put(b, "states/1", "x", 1, &err), 0); /* once, all is done as ever */
+}
+
+static void *put_one(void *arg)
+{
+    struct df_err err = {0};
+    return df_blob_put(arg, "states/1", "x", 1, &err) < 0 && err.cls == DF_ERR_RETRY ? arg : NULL;
+}
+
+/* It would wait for half a minute each time, six times. */
+static void haste_ends_the_pause_that_the_store_asked_for(void **state)
+{
+    struct df_bucket *bucket = NULL;
+    pthread_t thread;
+    void *failed = NULL;
+    DF_BLOB struct df_blob *b = open_over(*state, &bucket);
+    way.prefix = "heads/";
+    way.puts = "ppp";
+    assert_int_equal(pthread_create(&thread, NULL, put_one, b), 0);
+    while (!__atomic_load_n(&paused, __ATOMIC_ACQUIRE))
+        (void)poll(NULL, 0, 1);
+    df_blob_hasten(b);
+    assert_int_equal(pthread_join(thread, &failed), 0);
+    assert_ptr_equal(failed, b);
+    assert_string_equal(way.puts, "pp");
+    way.puts = "";
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(the_proof_of_versions_survives_requests_that_fail),
         scratch_test(a_put_over_a_blob_succeeds_when_its_first_answers_are_lost),
         scratch_test(whose_a_created_blob_is_stays_unknown_when_the_answer_was_lost),
+        scratch_test(in_haste_nothing_is_repeated),
+        scratch_test(haste_ends_the_pause_that_the_store_asked_for),
     };
     return cmocka_run_group_tests_name("bucket", tests, NULL, NULL);
 }
