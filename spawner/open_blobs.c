@@ -39,10 +39,9 @@ static int open_bucket(const struct df_blob_places *p, const char *location, con
     struct df_bucket *driver = NULL;
     if (df_blob_keys(p->config, p->vault, &keys, err) < 0)
         return -1;
-    if (df_config_bucket(p->config, location, &driver, err) < 0 ||
-        df_blob_bucket_open(driver, &o, ret, err) < 0)
-        return df_err_wrap(err, "blobs.location");
-    return 0;
+    if (df_config_bucket(p->config, location, &driver, err) < 0)
+        return -1;
+    return df_blob_bucket_open(driver, &o, ret, err) < 0 ? df_err_wrap(err, "blobs.location") : 0;
 }
 
 /* ---- what home remembers --------------------------------------------------------------------- */

@@ -222,14 +222,19 @@ static int get_instance(const char *region, struct df_aws_keys *k, struct df_err
 
 static const struct source {
     const char *name;
+    const char *words; /* for messages: where the keys come from */
     bool (*offered)(void);
     int (*get)(const char *region, struct df_aws_keys *k, struct df_err *err);
 } sources[] = {
-    {"keys in the environment", has_static, get_static},
-    {"web identity", has_web_identity, get_web_identity},
-    {"profile", has_profile, get_profile},
-    {"container credentials", has_container, get_container},
-    {"instance metadata", has_instance, get_instance},
+    {"keys in the environment", "AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment",
+     has_static, get_static},
+    {"web identity", "the web identity of AWS_ROLE_ARN and AWS_WEB_IDENTITY_TOKEN_FILE",
+     has_web_identity, get_web_identity},
+    {"profile", "a profile", has_profile, get_profile},
+    {"container credentials",
+     "the credentials of the container (AWS_CONTAINER_CREDENTIALS_FULL_URI or _RELATIVE_URI)",
+     has_container, get_container},
+    {"instance metadata", "the metadata service of the instance", has_instance, get_instance},
 };
 
 static const struct source *find_source(void)
@@ -238,6 +243,21 @@ static const struct source *find_source(void)
         if (sources[i].offered())
             return &sources[i];
     return NULL;
+}
+
+void df_aws_credentials_source(const struct df_aws_credentials *c, struct df_buf *out)
+{
+    const struct source *s = c->region ? find_source() : NULL;
+    DF_FREE char *path = profile_path();
+    if (!c->region)
+        (void)df_buf_adds(out, "the configuration");
+    else if (!s)
+        (void)df_buf_adds(out, "nowhere");
+    else if (s->get == get_profile)
+        (void)df_buf_addf(out, "the profile \"%s\" of %s", env_or("AWS_PROFILE", "default"),
+                          path ? path : "~/.aws/credentials");
+    else
+        (void)df_buf_adds(out, s->words);
 }
 
 static int fetch_keys(struct df_aws_credentials *c, struct df_err *err)

@@ -14,6 +14,7 @@
 #define DF_AWS_CREDENTIALS_H
 
 #include "common/aws/keys.h"
+#include "common/base/buf.h"
 
 struct df_aws_credentials; /* opaque */
 
@@ -29,6 +30,9 @@ void df_aws_credentials_free(struct df_aws_credentials *c); /* NULL is fine */
  * cannot be read; else as the source failed, and RETRY where that has NOT_FOUND or CONFLICT. */
 int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret,
                            struct df_err *err) DF_MUST_CHECK;
+
+/* Appends where the keys come from, as words behind "from": "the profile \"x\" of FILE". No secret. */
+void df_aws_credentials_source(const struct df_aws_credentials *c, struct df_buf *out);
 
 /* A service did not accept these keys: expired, or replaced in the file that has them. True if there
  * are others now, with which a request may be repeated. The source is asked at most once in

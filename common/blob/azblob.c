@@ -30,7 +30,7 @@ struct azblob {
     char *prefix;  /* with a slash at the end, or "" */
     char *ca_file; /* or NULL, as the next */
     char *ca_pem;
-    bool makes_container;
+    bool makes_container, names_keys; /* as of the options */
     struct df_azure_credentials *credentials;
     struct df_http_pool *pool;
     int64_t skew_us; /* atomic: what the store's clock is ahead of ours, once that mattered */
@@ -95,13 +95,27 @@ static enum df_err_class class_of(const struct fault *f, int status)
     return df_driver_class_of(status);
 }
 
+static const char *way_out(const struct azblob *a, const struct fault *f, int status)
+{
+    if (!a->names_keys)
+        return "";
+    if (df_streq(f->code, NO_CONTAINER))
+        return "; name a container that exists in blobs.location";
+    if (df_streq(f->code, "AuthenticationFailed"))
+        return "; correct the key, signature or identity of the environment (AZURE_*)";
+    return status == 403 ? "; the identity needs the role Storage Blob Data Contributor on the "
+                           "container, a shared access signature the permissions "
+                           "read, add, create, write, delete and list"
+                         : "";
+}
+
 static int fail_answer(struct azblob *a, const char *verb, const char *name,
                        const struct df_http_response *res, const struct fault *f,
                        struct df_err *err)
 {
-    (void)df_fail(err, class_of(f, res->status), "%s %s of %s: HTTP %d%s%s%s%s", verb, name,
+    (void)df_fail(err, class_of(f, res->status), "%s %s of %s: HTTP %d%s%s%s%s%s", verb, name,
                   a->bucket.place, res->status, *f->code ? " " : "", f->code,
-                  *f->message ? ": " : "", f->message);
+                  *f->message ? ": " : "", f->message, way_out(a, f, res->status));
     if (err && res->retry_after_s > 0)
         err->retry_after_s = res->retry_after_s;
     return -1;
@@ -475,7 +489,7 @@ static bool is_container_name(const char *s, size_t n)
            strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789-") == n;
 }
 
-static int check_options(const struct df_azblob_options *o, struct df_err *err)
+static int check_place(const struct df_azblob_options *o, struct df_err *err)
 {
     const char *place = o->place ? o->place : "";
     size_t n = strcspn(place, "/");
@@ -485,9 +499,16 @@ static int check_options(const struct df_azblob_options *o, struct df_err *err)
         return df_fail(err, DF_ERR_USER,
                        "\"%.*s\" is not the name of a container: azblob://ACCOUNT/CONTAINER/PREFIX",
                        (int)n, place);
-    if (place[n] && df_driver_check_prefix(place + n + 1, err) < 0)
-        return -1;
-    return df_driver_check_endpoint(o->endpoint, err);
+    return place[n] ? df_driver_check_prefix(place + n + 1, err) : 0;
+}
+
+static int check_options(const struct df_azblob_options *o, struct df_err *err)
+{
+    if (check_place(o, err) < 0)
+        return df_driver_at(o->names_keys, "blobs.location", err);
+    return df_driver_check_endpoint(o->endpoint, err) < 0
+               ? df_driver_at(o->names_keys, "blobs.azblob.endpoint", err)
+               : 0;
 }
 
 static int fill(struct azblob *a, const struct df_azblob_options *o, struct df_err *err)
@@ -510,6 +531,7 @@ static int fill(struct azblob *a, const struct df_azblob_options *o, struct df_e
                 : df_azure_credentials_new(&a->credentials, err)) < 0)
         return -1;
     a->makes_container = o->makes_container;
+    a->names_keys = o->names_keys;
     const struct df_http_options http = {
         .ca_file = a->ca_file, .ca_pem = a->ca_pem, .piece = DF_DRIVER_PIECE};
     return df_http_pool_new(&http, &a->pool, err);
@@ -525,7 +547,7 @@ int df_azblob_bucket_new(const struct df_azblob_options *o, struct df_bucket **r
         return df_fail_oom(err);
     if (fill(a, o, err) < 0) {
         close_bucket(&a->bucket);
-        return -1;
+        return df_driver_at(o->names_keys, "blobs.location", err);
     }
     *ret = &a->bucket;
     return 0;

@@ -16,6 +16,7 @@ struct df_azblob_options {
     const char *ca_pem;   /* the same as text, instead of a file; or NULL */
     const char *key;      /* of the account, in base64, instead of credentials.h; or NULL */
     bool makes_container; /* put() makes the container if there is none */
+    bool names_keys;      /* messages name the keys blobs.* of the configuration and the way out */
 };
 
 /* A driver for df_blob_bucket_open(), which takes it. The options are copied. Credentials come from

@@ -24,7 +24,15 @@ int df_driver_check_endpoint(const char *endpoint, struct df_err *err)
                        "credentials come from the environment (docs/configuration.md)");
     if (df_starts_with(endpoint, "https://") || df_starts_with(endpoint, "http://"))
         return 0;
-    return df_fail(err, DF_ERR_USER, "\"%s\" is not an endpoint: https://host[:port]", endpoint);
+    return df_fail(err, DF_ERR_USER,
+                   "\"%s\" is not an endpoint, which begins with https:// or http://: "
+                   "https://host[:port]",
+                   endpoint);
+}
+
+int df_driver_at(bool names_keys, const char *key, struct df_err *err)
+{
+    return names_keys ? df_err_wrap(err, "%s", key) : -1;
 }
 
 const char *df_driver_own_name(const char *name, const char *prefix)

@@ -17,6 +17,10 @@ int df_driver_check_prefix(const char *prefix, struct df_err *err) DF_MUST_CHECK
 /* https://host[:port], or http; NULL and "": the store's own. USER. */
 int df_driver_check_endpoint(const char *endpoint, struct df_err *err) DF_MUST_CHECK;
 
+/* Puts the key of the configuration whose value is wrong in front of a message, if names_keys.
+ * Returns -1. */
+int df_driver_at(bool names_keys, const char *key, struct df_err *err);
+
 /* The name of a listed object behind the bucket's prefix, borrowed of name. NULL: it is not below
  * the prefix, or not made of segments of safe characters: not ours, and in a URL it could lead
  * elsewhere. */

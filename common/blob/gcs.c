@@ -25,6 +25,7 @@ struct gcs {
     char *token;                            /* or NULL: that of the credentials */
     struct df_gcp_credentials *credentials; /* NULL: none are sent */
     struct df_http_pool *pool;
+    bool names_keys; /* as of the options */
 };
 
 static struct gcs *gcs_of(struct df_bucket *b)
@@ -42,6 +43,26 @@ static enum df_err_class class_of(int status, bool told)
     return status == 408 ? DF_ERR_RETRY : df_driver_class_of(status);
 }
 
+static const char *way_out(const struct gcs *g, int status)
+{
+    if (!g->names_keys)
+        return "";
+    if (status == 401)
+        return "; the credentials of the environment (GOOGLE_APPLICATION_CREDENTIALS, else the "
+               "metadata service) must be those of an account";
+    return status == 403 ? "; the account needs the role roles/storage.objectUser on the bucket"
+                         : "";
+}
+
+/* There need be no object, but there must be a bucket. */
+static int fail_bucket(const struct gcs *g, struct df_err *why, struct df_err *err)
+{
+    if (why->cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, why);
+    return df_fail(err, DF_ERR_USER, "%s%s", why->message,
+                   g->names_keys ? "; name a bucket that exists in blobs.location" : "");
+}
+
 static int fail_answer(struct gcs *g, const char *what, const struct df_http_response *res,
                        struct df_err *err)
 {
@@ -49,8 +70,8 @@ static int fail_answer(struct gcs *g, const char *what, const struct df_http_res
     (void)!df_json_parse(df_buf_str(&res->body), res->body.len, &body, NULL);
     const char *message = df_json_str(body, "error.message");
     const char *text = message ? message : df_buf_str(&res->body);
-    (void)df_fail(err, class_of(res->status, message), "%s of %s: HTTP %d%s%.256s", what,
-                  g->bucket.place, res->status, *text ? ": " : "", text);
+    (void)df_fail(err, class_of(res->status, message), "%s of %s: HTTP %d%s%.256s%s", what,
+                  g->bucket.place, res->status, *text ? ": " : "", text, way_out(g, res->status));
     if (err && res->retry_after_s > 0)
         err->retry_after_s = res->retry_after_s;
     return -1;
@@ -260,11 +281,7 @@ static int put_object(struct df_bucket *b, const char *name, const void *bytes, 
     const struct call c = {
         .verb = "POST", .what = what ? what : "put", .url = url, .body = bytes, .n = n};
     struct df_err why = {0};
-    if (send_call(gcs_of(b), &c, &res, &why) == 0)
-        return 0;
-    if (why.cls == DF_ERR_NOT_FOUND) /* the bucket: there need be no object */
-        why.cls = DF_ERR_USER;
-    return df_err_pass(err, &why);
+    return send_call(gcs_of(b), &c, &res, &why) < 0 ? fail_bucket(gcs_of(b), &why, err) : 0;
 }
 
 static int remove_object(struct df_bucket *b, const char *name,
@@ -301,11 +318,8 @@ static int list_objects(struct df_bucket *b, const char *prefix, char **after,
     DF_JSON cJSON *page = NULL;
     const struct call c = {.verb = "GET", .what = "list", .url = url};
     struct df_err why = {0};
-    if (send_call(gcs_of(b), &c, &res, &why) < 0) {
-        if (why.cls == DF_ERR_NOT_FOUND) /* the bucket */
-            why.cls = DF_ERR_USER;
-        return df_err_pass(err, &why);
-    }
+    if (send_call(gcs_of(b), &c, &res, &why) < 0)
+        return fail_bucket(gcs_of(b), &why, err);
     if (df_json_parse(df_buf_str(&res.body), res.body.len, &page, err) < 0)
         return df_err_wrap(err, "list %s", b->place);
     const cJSON *item;
@@ -493,11 +507,15 @@ static const struct df_bucket_ops ops = {
 static int check_options(const struct df_gcs_options *o, struct df_err *err)
 {
     size_t n = strspn(o->bucket, "abcdefghijklmnopqrstuvwxyz0123456789._-");
-    if (n < 3 || n > 222 || o->bucket[n])
-        return df_fail(err, DF_ERR_USER, "\"%s\" is not the name of a bucket", o->bucket);
+    if (n < 3 || n > 222 || o->bucket[n]) {
+        (void)df_fail(err, DF_ERR_USER, "\"%s\" is not the name of a bucket", o->bucket);
+        return df_driver_at(o->names_keys, "blobs.location", err);
+    }
     if (!df_str_empty(o->prefix) && df_driver_check_prefix(o->prefix, err) < 0)
-        return -1;
-    return df_driver_check_endpoint(o->endpoint, err);
+        return df_driver_at(o->names_keys, "blobs.location", err);
+    return df_driver_check_endpoint(o->endpoint, err) < 0
+               ? df_driver_at(o->names_keys, "blobs.gs.endpoint", err)
+               : 0;
 }
 
 static int fill(struct gcs *g, const struct df_gcs_options *o, struct df_err *err)
@@ -505,6 +523,7 @@ static int fill(struct gcs *g, const struct df_gcs_options *o, struct df_err *er
     bool whole = df_str_empty(o->prefix);
     const char *e = df_str_empty(o->endpoint) ? "https://storage.googleapis.com" : o->endpoint;
     g->bucket.ops = &ops;
+    g->names_keys = o->names_keys;
     g->bucket.place = df_strf("gs://%s%s%s", o->bucket, whole ? "" : "/", whole ? "" : o->prefix);
     g->name = strdup(o->bucket);
     g->endpoint = df_strf("%.*s", (int)(strlen(e) - df_ends_with(e, "/")), e);
@@ -533,7 +552,7 @@ int df_gcs_bucket_new(const struct df_gcs_options *o, struct df_bucket **ret, st
         return df_fail_oom(err);
     if (fill(g, o, err) < 0) {
         close_bucket(&g->bucket);
-        return -1;
+        return df_driver_at(o->names_keys, "blobs.location", err);
     }
     *ret = &g->bucket;
     return 0;

@@ -15,6 +15,7 @@ struct df_gcs_options {
     bool anonymous;          /* sends no credentials: for an emulator */
     const char *token;       /* an access token, instead of credentials.h; or NULL */
     const char *credentials; /* the text of such a file as credentials.h reads, instead; or NULL */
+    bool names_keys; /* messages name the keys blobs.* of the configuration and the way out */
 };
 
 /* A driver for df_blob_bucket_open(), which takes it. The options are copied. Credentials come from

@@ -4,6 +4,7 @@
  */
 #include "common/blob/s3.h"
 
+#include <arpa/inet.h>
 #include <time.h>
 
 #include "common/aws/credentials.h"
@@ -28,6 +29,9 @@ struct s3 {
     struct df_aws_credentials *credentials;
     struct df_http_pool *pool;
     int64_t skew_us; /* atomic: what the store's clock is ahead of ours, once that mattered */
+    bool names_keys; /* as of the options */
+    bool in_host;    /* the bucket stands before the host of an endpoint that is not AWS's */
+    bool answered;   /* atomic: somebody did, so the URL is good */
 };
 
 static struct s3 *s3_of(struct df_bucket *b)
@@ -60,17 +64,30 @@ static int take_fault(void *arg, const char *path, const char *text, struct df_e
     return 0;
 }
 
-/* Codes whose status does not say what they mean here. */
-static const struct {
+#define RIGHTS                                                                                     \
+    "the keys need s3:GetObject, s3:PutObject and s3:DeleteObject on its objects, and "            \
+    "s3:ListBucket on the bucket"
+#define IN_PATH "if the store has no host name for each bucket, set blobs.s3.pathStyle: true"
+
+/* What a code means whose status does not say it, and what to do about it. */
+static const struct meaning {
     const char *code;
-    enum df_err_class cls;
-} classes[] = {
-    {"NoSuchBucket", DF_ERR_USER},
+    enum df_err_class cls; /* NONE: that of the status */
+    bool of_keys;          /* say where they come from */
+    bool of_region;
+    const char *way_out; /* for who has the keys blobs.*; or NULL */
+} meanings[] = {
+    {"NoSuchBucket", DF_ERR_USER, .way_out = "name a bucket that exists in blobs.location"},
     {"NoSuchKey", DF_ERR_NOT_FOUND},
     {"NoSuchVersion", DF_ERR_NOT_FOUND},
-    {"PermanentRedirect", DF_ERR_USER},
-    {"AuthorizationHeaderMalformed", DF_ERR_USER},
-    {"ExpiredToken", DF_ERR_DENIED},
+    {"PermanentRedirect", DF_ERR_USER, .of_region = true},
+    {"AuthorizationHeaderMalformed", DF_ERR_USER, .of_region = true},
+    {"AccessDenied", .of_keys = true, .way_out = RIGHTS},
+    {"AllAccessDisabled", .of_keys = true},
+    {"InvalidAccessKeyId", .of_keys = true, .way_out = "give those of a user of this store"},
+    {"SignatureDoesNotMatch", .of_keys = true, .way_out = "correct the secret key there"},
+    {"InvalidToken", .of_keys = true},
+    {"ExpiredToken", DF_ERR_DENIED, .of_keys = true},
     {"RequestTimeout", DF_ERR_RETRY},
     {"SlowDown", DF_ERR_RETRY},
     {"OperationAborted", DF_ERR_RETRY},
@@ -79,28 +96,73 @@ static const struct {
     {"XAmzContentSHA256Mismatch", DF_ERR_RETRY},
 };
 
-static enum df_err_class class_of(const struct fault *f, int status)
+static const struct meaning *meaning_of(const struct fault *f)
 {
-    for (size_t i = 0; i < DF_ARRAY_SIZE(classes); i++)
-        if (df_streq(classes[i].code, f->code))
-            return classes[i].cls;
+    static const struct meaning none = {""};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(meanings); i++)
+        if (df_streq(meanings[i].code, f->code))
+            return &meanings[i];
+    return &none;
+}
+
+static enum df_err_class class_of(const struct meaning *m, int status)
+{
+    if (m->cls)
+        return m->cls;
     /* 404 of somebody on the way: the store names what is not there. */
     if (status == 404 || status == 409)
         return DF_ERR_RETRY;
     return df_driver_class_of(status);
 }
 
+static void add_region(const struct s3 *s, const struct meaning *m, const char *theirs,
+                       struct df_buf *out)
+{
+    const char *key = s->names_keys ? "blobs.s3.region" : "the region";
+    if (*theirs && !df_streq(theirs, region_of(s)))
+        (void)df_buf_addf(out, "; set %s to %s", key, theirs);
+    else if (m->of_region)
+        (void)df_buf_addf(out, "; set %s, which is %s, to that of the bucket", key, region_of(s));
+}
+
+/* Appends what to do about an answer. */
+static void add_way_out(const struct s3 *s, const struct meaning *m, const char *region,
+                        struct df_buf *out)
+{
+    add_region(s, m, region, out);
+    if (m->of_keys) {
+        (void)df_buf_adds(out, "; the keys come from ");
+        df_aws_credentials_source(s->credentials, out);
+    }
+    if (s->names_keys && m->way_out)
+        (void)df_buf_addf(out, "; %s", m->way_out);
+    if (s->names_keys && s->in_host && df_streq(m->code, "NoSuchBucket"))
+        (void)df_buf_adds(out, "; " IN_PATH);
+}
+
 static int fail_answer(struct s3 *s, const char *verb, const char *name,
                        const struct df_http_response *res, const struct fault *f,
                        struct df_err *err)
 {
-    bool elsewhere = *f->region && !df_streq(f->region, region_of(s));
-    (void)df_fail(err, class_of(f, res->status), "%s %s of %s: HTTP %d%s%s%s%s%s%s", verb, name,
+    const struct meaning *m = meaning_of(f);
+    DF_BUF struct df_buf way_out = DF_BUF_INIT(DF_KIB);
+    add_way_out(s, m, *f->region ? f->region : res->bucket_region, &way_out);
+    (void)df_fail(err, class_of(m, res->status), "%s %s of %s: HTTP %d%s%s%s%s%s", verb, name,
                   s->bucket.place, res->status, *f->code ? " " : "", f->code,
-                  *f->message ? ": " : "", f->message, elsewhere ? "; set the region to " : "",
-                  elsewhere ? f->region : "");
+                  *f->message ? ": " : "", f->message, df_buf_str(&way_out));
     if (err && res->retry_after_s > 0)
         err->retry_after_s = res->retry_after_s;
+    return -1;
+}
+
+/* No answer. A host with the bucket before it may have no address, or no certificate. */
+static int fail_way(const struct s3 *s, struct df_err *err)
+{
+    bool answered = __atomic_load_n(&s->answered, __ATOMIC_RELAXED);
+    if (err && s->names_keys && s->in_host && !answered) {
+        size_t n = strlen(err->message);
+        (void)snprintf(err->message + n, sizeof(err->message) - n, "; %s", IN_PATH);
+    }
     return -1;
 }
 
@@ -165,7 +227,10 @@ static int send_signed(struct s3 *s, struct df_http *h, const struct df_aws_keys
     req.max_response = c->max_response;
     req.on_data = c->file ? df_driver_file_take : c->out ? df_bucket_take : NULL;
     req.arg = c->file ? (void *)c->file : c->out;
-    return df_http_send(h, &req, res, err);
+    if (df_http_send(h, &req, res, err) < 0)
+        return fail_way(s, err);
+    __atomic_store_n(&s->answered, true, __ATOMIC_RELAXED);
+    return 0;
 }
 
 /* True if a second request with newer credentials, the other region or the store's time may be
@@ -459,23 +524,51 @@ static char *bucket_url(const struct df_s3_options *o)
                                    (int)(endpoint + n - host), host);
 }
 
+/* True for "https://10.0.0.1:9000" and "https://[::1]:9000": nothing can stand before such a host. */
+static bool is_address(const char *endpoint)
+{
+    DF_FREE char *host = df_str_empty(endpoint) ? NULL : df_url_host(endpoint);
+    unsigned char bytes[sizeof(struct in6_addr)];
+    return host && (inet_pton(AF_INET, host, bytes) == 1 || inet_pton(AF_INET6, host, bytes) == 1);
+}
+
+static int check_endpoint(const struct df_s3_options *o, struct df_err *err)
+{
+    if (df_driver_check_endpoint(o->endpoint, err) < 0)
+        return df_driver_at(o->names_keys, "blobs.s3.endpoint", err);
+    if (o->path_style || !is_address(o->endpoint))
+        return 0;
+    (void)df_fail(err, DF_ERR_USER,
+                  "must be true, because the host of %s is an address, which cannot have the name "
+                  "of the bucket before it",
+                  o->endpoint);
+    return o->names_keys ? df_err_wrap(err, "blobs.s3.pathStyle")
+                         : df_err_wrap(err, "the path style");
+}
+
 static int check_options(const struct df_s3_options *o, struct df_err *err)
 {
-    if (!is_bucket_name(o->bucket))
-        return df_fail(err, DF_ERR_USER, "\"%s\" is not the name of a bucket", o->bucket);
+    if (!is_bucket_name(o->bucket)) {
+        (void)df_fail(err, DF_ERR_USER, "\"%s\" is not the name of a bucket", o->bucket);
+        return df_driver_at(o->names_keys, "blobs.location", err);
+    }
     if (!df_str_empty(o->prefix) && df_driver_check_prefix(o->prefix, err) < 0)
-        return -1;
+        return df_driver_at(o->names_keys, "blobs.location", err);
     const char *regions[] = {o->region, o->other_region ? o->other_region : o->region};
     for (size_t i = 0; i < DF_ARRAY_SIZE(regions); i++)
-        if (!df_is_dns_label(regions[i]))
-            return df_fail(err, DF_ERR_USER, "\"%s\" is not a region", regions[i]);
-    return df_driver_check_endpoint(o->endpoint, err);
+        if (!df_is_dns_label(regions[i])) {
+            (void)df_fail(err, DF_ERR_USER, "\"%s\" is not a region", regions[i]);
+            return df_driver_at(o->names_keys, "blobs.s3.region", err);
+        }
+    return check_endpoint(o, err);
 }
 
 static int fill(struct s3 *s, const struct df_s3_options *o, struct df_err *err)
 {
     bool whole = df_str_empty(o->prefix);
     s->bucket.ops = &ops;
+    s->names_keys = o->names_keys;
+    s->in_host = !o->path_style && !df_str_empty(o->endpoint);
     s->bucket.place = df_strf("s3://%s%s%s", o->bucket, whole ? "" : "/", whole ? "" : o->prefix);
     s->url = bucket_url(o);
     s->prefix = whole ? strdup("") : df_strf("%s/", o->prefix);
@@ -503,7 +596,7 @@ int df_s3_bucket_new(const struct df_s3_options *o, struct df_bucket **ret, stru
         return df_fail_oom(err);
     if (fill(s, o, err) < 0) {
         close_bucket(&s->bucket);
-        return -1;
+        return df_driver_at(o->names_keys, "blobs.location", err);
     }
     *ret = &s->bucket;
     return 0;

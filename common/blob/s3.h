@@ -20,6 +20,7 @@ struct df_s3_options {
     const char *ca_pem;   /* the same as text, instead of a file; or NULL */
     const struct df_aws_keys *keys; /* instead of those of credentials.h; or NULL */
     bool path_style; /* <endpoint>/<bucket>/<key> instead of <bucket>.<endpoint>/<key> */
+    bool names_keys; /* messages name the keys blobs.* of the configuration and the way out */
 };
 
 /* A driver for df_blob_bucket_open(), which takes it. The options are copied. Credentials come from

@@ -66,6 +66,7 @@ static void take_answer(CURL *easy, struct df_http_response *res)
     take_header(easy, "Content-Type", res->content_type, sizeof(res->content_type));
     take_header(easy, "ETag", res->etag, sizeof(res->etag));
     take_header(easy, "X-Goog-Generation", res->generation, sizeof(res->generation));
+    take_header(easy, "X-Amz-Bucket-Region", res->bucket_region, sizeof(res->bucket_region));
     take_header(easy, "Location", res->location, sizeof(res->location));
     take_header(easy, "Date", res->date, sizeof(res->date));
     curl_off_t after = 0;

@@ -106,7 +106,8 @@ struct df_http_response {
     struct df_buf body;
     char content_type[128];
     char etag[128];
-    char generation[32]; /* x-goog-generation, of an object of Google Cloud Storage */
+    char generation[32];    /* x-goog-generation, of an object of Google Cloud Storage */
+    char bucket_region[40]; /* x-amz-bucket-region, of S3 */
     char location[1024];
     char date[64];     /* the header Date; "" if there is none */
     int retry_after_s; /* Retry-After in seconds, or -1 */

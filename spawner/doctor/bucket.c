@@ -7,6 +7,9 @@
 #include "spawner/config/key_files.h"
 #include "spawner/doctor/checks.h"
 
+#define UNREACHED                                                                                  \
+    ": doctor must reach it as the service does: network, endpoint and credentials in the "        \
+    "environment"
 #define WORDS "written by dayfly doctor, which removes it\n"
 
 static void close_bucket(struct df_bucket **b)
@@ -63,22 +66,6 @@ static int try_object(struct df_bucket *b, struct df_err *err)
     return result;
 }
 
-/* What to do about a failure. */
-static const char *way_out(const struct df_err *why, const char *location)
-{
-    if (why->cls == DF_ERR_USER)
-        return "name a bucket that exists";
-    if (why->cls != DF_ERR_DENIED)
-        return "doctor must reach it as the service does: network, endpoint and credentials in the "
-               "environment";
-    if (df_starts_with(location, "gs:"))
-        return "its account needs roles/storage.objectUser on the bucket";
-    if (df_starts_with(location, "azblob:"))
-        return "its identity needs the role Storage Blob Data Contributor on the container";
-    return "its keys need s3:PutObject, s3:GetObject and s3:DeleteObject, and s3:ListBucket on the "
-           "bucket";
-}
-
 int df_check_bucket_keys(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_strs *files = &p->config.blob_key_files;
@@ -100,10 +87,10 @@ int df_check_bucket(struct df_doctor_context *p, struct df_err *err)
     if (!location)
         return 0;
     if (df_config_bucket(&p->config, location, &b, err) < 0)
-        return df_err_wrap(err, "blobs.location");
+        return -1;
     if (try_object(b, &why) < 0)
-        return df_fail(err, why.cls, "blobs.location: %s: %s: %s", location, why.message,
-                       way_out(&why, location));
+        return df_fail(err, why.cls, "blobs.location: %s: %s%s", location, why.message,
+                       why.cls == DF_ERR_RETRY ? UNREACHED : "");
     df_finding(p, DF_LEVEL_OK, "%s takes, gives back, lists and removes an object", location);
     return 0;
 }

@@ -143,7 +143,8 @@ def test_a_service_may_have_its_blobs_with_azure_by_a_shared_access_signature(ho
             assert "No changes" in provision(home).stdout
             assert "sig=" not in service.log.read_text()
         home.env["AZURE_STORAGE_SAS_TOKEN"] = server.sas("r")
-        with pytest.raises(AssertionError, match="(?s)blobs.location: open azblob://dayflytest/blobs/prod.*HTTP 403") as said:
+        with pytest.raises(AssertionError, match="(?s)blobs.location: open azblob://dayflytest/blobs/prod.*HTTP 403.*; the identity needs the role "
+                                                 "Storage Blob Data Contributor.*the permissions read, add, create, write, delete and list") as said:
             Server(home, config=server.config()).start()
         assert "sig=" not in str(said.value)
 
@@ -290,13 +291,28 @@ def test_a_bucket_that_is_not_there_and_keys_that_are_wrong_are_told(home, s3):
         return home.dayfly("doctor", "--config", file, code=code).stdout
 
     assert "[ok]   bucket: s3://blobs/x takes, gives back, lists and removes an object" in doctor(0) and s3.objects() == []
-    assert "[FAIL] bucket: blobs.location: s3://blobs/x: PUT probe/" in doctor(1, region="eu-north-1")
+    said = doctor(1, region="eu-north-1")
+    assert "[FAIL] bucket: blobs.location: s3://blobs/x: PUT probe/" in said and "a bucket that exists" not in said
+    said = doctor(1, endpoint="minio:9000")
+    assert 'bucket: blobs.s3.endpoint: "minio:9000" is not an endpoint, which begins with https://' in said
+    said = doctor(1, pathStyle="false")
+    assert "bucket: blobs.s3.pathStyle: must be true" in said and s3.url in said
     assert "doctor must reach it as the service does" in doctor(1, endpoint="http://127.0.0.1:1")
     said = fails_to_serve(home, s3, prefix="x", region="eu-north-1")
-    assert "set the region to us-east-1" in said
+    assert "set blobs.s3.region to us-east-1" in said
     s3.env["AWS_SECRET_ACCESS_KEY"] = "not-the-key"
     said = fails_to_serve(home, s3)
     home.env.update(s3.env)
-    assert "its keys need s3:PutObject" in doctor(1)
-    assert "blobs.location: open s3://blobs" in said and "SignatureDoesNotMatch" in said
+    assert "the keys come from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY of the environment" in doctor(1)
+    assert "blobs.location: open s3://blobs" in said and "SignatureDoesNotMatch" in said and "the keys come from AWS_ACCESS_KEY_ID" in said
     assert SECRET not in said and "not-the-key" not in said
+    file.write_text(s3.config("x").replace("s3://blobs", "s3://no-such-bucket"))
+    home.env["AWS_SECRET_ACCESS_KEY"] = SECRET
+    assert "NoSuchBucket" in (said := home.dayfly("doctor", "--config", file, code=1).stdout) and "name a bucket that exists in blobs.location" in said
+
+
+def test_a_bucket_that_may_only_be_read_is_told_with_the_rights_that_are_needed(home, tmp_path):
+    with S3(tmp_path / "s3", read_only=True) as s3:
+        said = fails_to_serve(home, s3)
+    assert "blobs.location: open s3://blobs: PUT probe/" in said and "HTTP 403 AccessDenied" in said
+    assert "the keys need s3:GetObject, s3:PutObject and s3:DeleteObject on its objects, and s3:ListBucket on the bucket" in said

@@ -19,7 +19,7 @@ struct asked {
 };
 
 struct answer {
-    unsigned status; /* 0: the connection breaks; 302: to /moved */
+    unsigned status; /* 0: the connection breaks; 301: the bucket is in eu-west-3; 302: to /moved */
     const char *body;
 };
 
@@ -43,6 +43,8 @@ static inline enum MHD_Result answering_say(struct MHD_Connection *c, unsigned s
                                                              MHD_RESPMEM_MUST_COPY);
     if (status == 302)
         (void)MHD_add_response_header(r, "Location", "/moved");
+    if (status == 301)
+        (void)MHD_add_response_header(r, "x-amz-bucket-region", "eu-west-3");
     enum MHD_Result result = MHD_queue_response(c, status, r);
     MHD_destroy_response(r);
     return result;

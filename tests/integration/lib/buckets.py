@@ -28,12 +28,12 @@ class S3:
 
     kind = "s3"
 
-    def __init__(self, directory, pair=None, domain=None, host="127.0.0.1"):
+    def __init__(self, directory, pair=None, domain=None, host="127.0.0.1", read_only=False):
         self.directory = pathlib.Path(directory)
         self.files = self.directory / "blobs"
         self.files.mkdir(parents=True)
         self.address = f"{host}:{dayfly.free_port(host)}"
-        self.flags = ["--keep-alive"] + (["--cert", str(pair[0]), "--key", str(pair[1])] if pair else [])
+        self.flags = ["--keep-alive"] + (["--readonly"] if read_only else []) + (["--cert", str(pair[0]), "--key", str(pair[1])] if pair else [])
         port = self.address.rpartition(":")[2]
         self.flags += ["--virtual-domain", f"{domain}:{port}"] if domain else []
         self.url = f"{'https' if pair else 'http'}://{f'{domain}:{port}' if domain else self.address}"
