@@ -112,6 +112,7 @@
 #define DF_LIMIT_BLOB_BUCKET (16 * DF_GIB)  /* one blob in a bucket */
 #define DF_LIMIT_BUCKET_HEAD (8 * DF_MIB)   /* its ids of chunks, and a tail of up to 1 MiB */
 #define DF_LIMIT_BUCKET_OBJECT (8 * DF_MIB) /* a chunk, sealed: 1 MiB, once 4 */
+#define DF_BUCKET_OWNER_SECONDS 60          /* so long a former owner writes at most */
 #define DF_LIMIT_BUCKET_NAME (DF_LIMIT_BLOB_KEY + 512) /* of an object, with the prefix */
 #define DF_LIMIT_OBJECT_VERSION 1024 /* the id of a version of an object: S3's own limit */
 #define DF_LIMIT_STATE_HISTORY 30    /* versions of a state in a bucket that are listed */

@@ -43,6 +43,8 @@ struct df_blob_ops {
     int (*each)(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
                 struct df_err *err);
 
+    /* NULL: nobody can take the place over. */
+    int (*check_owner)(struct df_blob *b, bool at_once, struct df_err *err);
     /* Only for file systems. NULL: every blob is durable. */
     int (*sync)(struct df_blob *b, const char *key, struct df_err *err);
     /* Only for file systems, which have directories. NULL: the blobs are removed one by one. */

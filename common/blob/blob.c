@@ -267,3 +267,8 @@ void df_blob_hasten(struct df_blob *b)
     if (b->ops->hasten)
         b->ops->hasten(b);
 }
+
+int df_blob_check_owner(struct df_blob *b, bool at_once, struct df_err *err)
+{
+    return b->ops->check_owner ? b->ops->check_owner(b, at_once, err) : 0;
+}

@@ -131,6 +131,11 @@ int df_blob_append(struct df_blob *b, const char *key, int64_t offset, const voi
 int df_blob_size(struct df_blob *b, const char *key, int64_t *ret_size,
                  struct df_err *err) DF_MUST_CHECK;
 
+/* 0: the place is this installation's, or of a kind that belongs to nobody. SYSTEM StorageTakenOver:
+ * another one has the bucket now; from then on every write fails like this, too. Sends one request if
+ * at_once, or if the last such look at a bucket is older than DF_BUCKET_OWNER_SECONDS. */
+int df_blob_check_owner(struct df_blob *b, bool at_once, struct df_err *err) DF_MUST_CHECK;
+
 /* Where to build files for df_blob_put_file. Borrowed. */
 const char *df_blob_tmp_dir(const struct df_blob *b);
 

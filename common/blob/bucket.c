@@ -22,6 +22,7 @@ struct bucket_objects {
     struct df_objects objects;
     struct df_bucket *bucket;
     struct df_keyring keys;
+    struct df_bucket_owner *owner; /* NULL: it is only read */
 };
 
 static struct bucket_objects *bucket_objects_of(struct df_objects *o)
@@ -185,6 +186,8 @@ static int put(struct df_objects *o, struct df_blob_head *h, const struct df_obj
                struct df_err *err)
 {
     struct bucket_objects *s = bucket_objects_of(o);
+    if (df_bucket_owner_allows(s->owner, s->bucket, err) < 0)
+        return -1;
     return chunk ? put_chunk(s, h, chunk, err) : put_head(s, h, err);
 }
 
@@ -192,6 +195,8 @@ static int remove_one(struct df_objects *o, const struct df_blob_head *h, const 
                       struct df_err *err)
 {
     struct bucket_objects *s = bucket_objects_of(o);
+    if (df_bucket_owner_allows(s->owner, s->bucket, err) < 0)
+        return -1;
     if (!chunk)
         return remove_head(s, h, err);
     return df_bucket_remove(s->bucket, name_of(CHUNKS, chunk).text, NULL, err);
@@ -284,6 +289,7 @@ static void close_objects(struct df_objects *o)
 {
     struct bucket_objects *s = bucket_objects_of(o);
     s->bucket->ops->close(s->bucket);
+    df_bucket_owner_free(s->owner);
     df_keyring_wipe(&s->keys);
     free(s);
 }
@@ -293,9 +299,17 @@ static void hasten(struct df_objects *o)
     df_bucket_hasten(bucket_objects_of(o)->bucket);
 }
 
+static int check_owner(struct df_objects *o, bool at_once, struct df_err *err)
+{
+    struct bucket_objects *s = bucket_objects_of(o);
+    return at_once ? df_bucket_owner_look(s->owner, s->bucket, err)
+                   : df_bucket_owner_allows(s->owner, s->bucket, err);
+}
+
 static const struct df_object_ops ops = {
     .close = close_objects,
     .hasten = hasten,
+    .check_owner = check_owner,
     .head = get_head,
     .get = get_chunk,
     .put = put,
@@ -365,13 +379,15 @@ int df_blob_bucket_open(struct df_bucket *bucket, const struct df_blob_bucket_op
                         struct df_blob **ret, struct df_err *err)
 {
     struct bucket_objects *s = calloc(1, sizeof(*s));
+    struct df_bucket_owner *owner = NULL;
     if (!s || prove_bucket(bucket, err) < 0 ||
-        (o->owner && df_bucket_claim(bucket, o->owner, o->former, err) < 0)) {
+        (o->owner && df_bucket_claim(bucket, o->owner, o->former, &owner, err) < 0)) {
         int result = s ? -1 : df_fail_oom(err);
         bucket->ops->close(bucket);
         free(s);
         return result;
     }
-    *s = (struct bucket_objects){{&ops, o->sizes ? *o->sizes : usual_sizes}, bucket, *o->keys};
+    *s = (struct bucket_objects){
+        {&ops, o->sizes ? *o->sizes : usual_sizes}, bucket, *o->keys, owner};
     return df_blob_chunked_open(&s->objects, o->directory, ret, err);
 }

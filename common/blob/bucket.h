@@ -90,9 +90,9 @@ struct df_blob_bucket_options {
     const struct df_keyring *keys;     /* copied */
     const char *directory;             /* as of df_blob_chunked_open() */
     const struct df_blob_sizes *sizes; /* copied; NULL: those that suit a bucket */
-    const char
-        *owner; /* the installation whose place it shall be (bucket_owner.h); NULL: it is only
-                           read, whoever's it is */
+    /* The installation whose place it shall be (bucket_owner.h); NULL: it is only read, whoever's it
+     * is. */
+    const char *owner;
     const char *former; /* the installation from which the owner takes the place over; or NULL */
 };
 

@@ -412,6 +412,12 @@ static void hasten(struct df_blob *b)
         o->ops->hasten(o);
 }
 
+static int check_owner(struct df_blob *b, bool at_once, struct df_err *err)
+{
+    struct df_objects *o = objects_of(b);
+    return o->ops->check_owner ? o->ops->check_owner(o, at_once, err) : 0;
+}
+
 static const struct df_blob_ops ops = {
     .close = close_chunked,
     .hasten = hasten,
@@ -423,6 +429,7 @@ static const struct df_blob_ops ops = {
     .remove = remove_blob,
     .list = df_blob_chunked_list,
     .each = df_blob_chunked_each,
+    .check_owner = check_owner,
 };
 
 int df_blob_chunked_open(struct df_objects *objects, const char *directory, struct df_blob **ret,

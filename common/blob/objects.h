@@ -80,6 +80,9 @@ struct df_object_ops {
     /* What is repeated after a failure is not repeated any more. NULL: the store repeats nothing. */
     void (*hasten)(struct df_objects *o);
 
+    /* As df_blob_check_owner(); NULL: nobody can take the place over. */
+    int (*check_owner)(struct df_objects *o, bool at_once, struct df_err *err);
+
     /* Fills in h, a new head (df_blob_head_new). Absent is success: h stays as it is. whole: with
      * tail and seal, all of one moment; else the description alone. */
     int (*head)(struct df_objects *o, bool whole, struct df_blob_head *h, struct df_err *err);

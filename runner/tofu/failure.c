@@ -128,6 +128,9 @@ static const struct {
 } meanings[] = {
     {"", "no space left on device", "DiskFull"},
     {"", "disk quota exceeded", "DiskFull"},
+    /* 412 is an answer of the service, which shows its words to nobody but its log. */
+    {"acquiring the state lock", "HTTP response code 412", "StorageTakenOver"},
+    {"save state", "HTTP error: 412", "StorageTakenOver"},
     {"acquiring the state lock", "Lock Info:", "StateLocked"},
     /* A lock without lock info: somebody leased the blob, or wrote the lock, by other means. */
     {"acquiring the state lock", "already locked", "StateLocked"},

@@ -36,7 +36,7 @@ struct df_failure_holder {
 void df_failure_holder(const struct df_failure *f, struct df_failure_holder *ret);
 
 /* Fills err with "<what>: <summary> (<place>): <detail>" and the reason: StateLocked (with
- * its holder), StateUnavailable, StateRefused, DiskFull, CredentialsMissing (with the ways to give
+ * its holder), StateUnavailable, StateRefused, StorageTakenOver, DiskFull, CredentialsMissing (with the ways to give
  * them), or the fallback. terrakube: the way out is that of a user of Terrakube, who has none of
  * dayfly's commands; then `what` begins with the tool's name. Returns -1. */
 int df_failure_explain(const struct df_failure *f, const char *what, const char *fallback,

@@ -36,6 +36,8 @@ static int check_bucket(struct df_api *a, struct df_err *err)
 static int check_blobs(struct df_api *a, struct df_err *err)
 {
     const char *dir = df_blob_tmp_dir(a->s->blobs);
+    if (df_blob_check_owner(a->s->blobs, false, err) < 0)
+        return -1;
     return access(dir, W_OK) < 0 ? df_fail(err, DF_ERR_SYSTEM, "%s cannot be written to", dir) : 0;
 }
 

@@ -121,6 +121,11 @@ const struct df_reason df_reasons[] = {
     {"StateUnavailable", "The state could not be read or written.",
      "If there is an errored state, it is kept: `dayfly state errored EXECUTOR`, then `dayfly "
      "state push-errored EXECUTOR`."},
+    {"StorageTakenOver",
+     "Another installation took the bucket of states, plans and logs over; this service writes "
+     "nothing there any more.",
+     "Stop this service and use the other one; or take the bucket back by a start with "
+     "`blobs.takeOver`, which the message shows."},
     {"StateRefused",
      "The state was refused: its lock, serial or lineage does not match the stored one.",
      "The state that could not be stored is kept: `dayfly state errored EXECUTOR`. Find out who "

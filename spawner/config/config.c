@@ -399,11 +399,33 @@ static int check_location(const char *location, struct df_err *err)
                    location);
 }
 
+/* These would have no effect, and whoever set them believes that they have one. */
+static int check_no_location(const struct df_config *c, struct df_err *err)
+{
+    const struct {
+        const char *key, *words;
+        bool is_set;
+    } rows[] = {
+        {"blobs.move", "the place to which states, plans and logs shall go", c->blob_move},
+        {"blobs.takeOver", "the bucket that was another installation's", c->blob_take_over},
+        {"blobs.keyFiles", "the bucket in which they seal everything", c->blob_key_files.len},
+        {"blobs.keyCommand", "the bucket in which its keys seal everything",
+         c->blob_key_command.len},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++)
+        if (rows[i].is_set)
+            return df_fail(err, DF_ERR_USER,
+                           "%s: is of use with blobs.location only: set that to %s, or leave this "
+                           "out",
+                           rows[i].key, rows[i].words);
+    return 0;
+}
+
 /* The region is AWS's own variable, unless it is configured. */
 static int fill_blobs(struct df_config *c, char *const *env, struct df_err *err)
 {
     const char *region = get_env(env, "AWS_REGION");
-    if (c->blob_location && check_location(c->blob_location, err) < 0)
+    if ((c->blob_location ? check_location(c->blob_location, err) : check_no_location(c, err)) < 0)
         return -1;
     if (!c->s3_region)
         c->s3_region = strdup(df_str_empty(region) ? "us-east-1" : region);

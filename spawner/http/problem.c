@@ -17,6 +17,8 @@ static const struct {
     {"MethodNotAllowed", 405},
     {"StepOver", 410},
     {"PreconditionFailed", 412},
+    /* Nothing is stored here any more: runners and tofu do not repeat a 412, as they do a 500. */
+    {"StorageTakenOver", 412},
     {"UnsupportedMediaType", 415},
     {"IdempotencyKeyReused", 422},
     {"PlacementDenied", 403},

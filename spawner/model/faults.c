@@ -55,6 +55,7 @@ static const struct {
     {"PlanMissing", SYSTEM},
     {"StateLocked", USER},
     {"StateUnavailable", SYSTEM},
+    {"StorageTakenOver", SYSTEM},
     {"StateRefused", USER},
     {"StateBelongsToAnother", USER},
     {"StateUnreadable", SYSTEM},

@@ -274,7 +274,8 @@ int df_retention_apply(struct df_spawner *s, bool dry_run, cJSON **ret, struct d
     DF_JSON cJSON *removed = cJSON_CreateArray();
     if (!removed)
         return df_fail_oom(err);
-    if (sweep_kind(s, DF_KIND_RUN, dry_run, removed, err) < 0 ||
+    if (df_blob_check_owner(s->blobs, true, err) < 0 ||
+        sweep_kind(s, DF_KIND_RUN, dry_run, removed, err) < 0 ||
         sweep_kind(s, DF_KIND_TASK_ACTION, dry_run, removed, err) < 0 ||
         prune_states(s, dry_run, removed, err) < 0 ||
         df_leftovers_plans(s, dry_run, removed, err) < 0 ||

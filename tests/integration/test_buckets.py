@@ -270,6 +270,8 @@ def test_a_place_belongs_to_one_installation_until_another_one_takes_it_over(hom
     def other(more=""):
         return Server(home, config=s3.config("prod").replace("blobs:\n", "blobs:\n" + more), data=home.directory / "other")
 
+    with pytest.raises(AssertionError, match=f"{first}, not to {'f' * 32}, which blobs.takeOver names, and this is "):
+        other(f"  takeOver: {'f' * 32}\n").start()
     for more in ("", f"  takeOver: {'0' * 32}\n"):
         with pytest.raises(AssertionError, match=f"ended with 3:[^$]*s3://blobs/prod belongs to the dayfly installation {first}, .*blobs.takeOver: {first}"):
             other(more).start()
@@ -280,6 +282,31 @@ def test_a_place_belongs_to_one_installation_until_another_one_takes_it_over(hom
     mark.unlink()  # as in a place of an older version
     with serve(home, s3, prefix="prod"):
         assert mark.read_text().split()[0] == first and "No changes" in provision(home).stdout
+
+
+def test_a_service_whose_place_was_taken_over_removes_and_writes_nothing_more(home, s3):
+    with serve(home, s3, prefix="prod") as former:
+        provision(home)
+        first, mine = (s3.files / "prod/owner").read_text().split()[0], (former.url, former.token())
+        config = s3.config("prod").replace("blobs:\n", f"blobs:\n  takeOver: {first}\n")
+        with Server(home, config=config, data=home.directory / "other"):
+            provision(home, "of-the-second")
+            second = (s3.files / "prod/owner").read_text().split()[0]
+            before = s3.objects()
+            home.env["DAYFLY_SERVER"], home.env["DAYFLY_TOKEN"] = mine
+            told = f"installation {second} took s3://blobs/prod over from this one, {first},"
+            for args in ((), ("--dry-run",), ("--orphans",)):
+                said = home.dayfly("gc", *args, code=None)
+                assert said.returncode == 1 and told in said.stderr and f"blobs.takeOver: {second}" in said.stderr, said
+            said = home.dayfly("run", "net", "--auto-approve", cwd=home.directory, code=None)
+            assert said.returncode and "StorageTakenOver" in said.stdout, said
+            assert "Another installation took the bucket" in home.dayfly("why", "net-2").stdout
+            status, _, body = former.request("GET", "/readyz")
+            assert status == 503 and "[-] blobs: the dayfly " + told in body.decode()
+            assert s3.objects() == before
+    config = s3.config("prod").replace("blobs:\n", f"blobs:\n  takeOver: {second}\n")
+    with Server(home, config=config):
+        assert "No changes" in provision(home).stdout
 
 
 def test_a_bucket_that_is_not_there_and_keys_that_are_wrong_are_told(home, s3):

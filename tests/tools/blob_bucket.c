@@ -298,7 +298,9 @@ struct claimant {
 static int claim(const char *state, const char *id, const char *former, struct df_err *err)
 {
     struct df_bucket *b = driver(state);
-    int result = df_bucket_claim(b, id, former, err);
+    struct df_bucket_owner *owner = NULL;
+    int result = df_bucket_claim(b, id, former, &owner, err);
+    df_bucket_owner_free(owner);
     b->ops->close(b);
     return result;
 }
@@ -337,9 +339,82 @@ static void a_place_is_taken_over_from_the_installation_that_is_named_alone(void
     assert_int_equal(claim(*state, "second", "third", &err), -1);
     assert_int_equal(err.cls, DF_ERR_USER);
     assert_non_null(strstr(err.message, "blobs.takeOver: first"));
+    assert_non_null(strstr(err.message, "installation first, not to third, which blobs.takeOver"));
     assert_int_equal(claim(*state, "second", "first", &err), 0);
     assert_int_equal(claim(*state, "second", "first", &err), 0); /* the key may stay */
     assert_int_equal(claim(*state, "first", NULL, &err), -1);
+}
+
+static struct df_blob *open_as(const char *state, const char *id, const char *former)
+{
+    DF_KEYRING keys = {0};
+    struct df_err err = {0};
+    struct df_blob *b = NULL;
+    const struct df_blob_bucket_options o = {
+        .keys = &keys, .directory = state, .owner = id, .former = former};
+    assert_int_equal(df_keyring_add(&keys, first_key, &err), 0);
+    if (df_blob_bucket_open(driver(state), &o, &b, &err) < 0)
+        fail_msg("%s", err.message);
+    return b;
+}
+
+static void assert_taken_over(const struct df_err *err)
+{
+    assert_int_equal(err->cls, DF_ERR_SYSTEM);
+    assert_string_equal(err->reason, "StorageTakenOver");
+    if (!strstr(err->message, "installation second took") ||
+        !strstr(err->message, "blobs.takeOver: second"))
+        fail_msg("%s", err->message);
+}
+
+/* It may write for a minute; it may read for ever. */
+static void who_lost_a_place_stops_to_write_there(void **state)
+{
+    static const struct df_clock later = {later_mono_us, later_real_us, fill_random};
+    struct df_err err = {0};
+    int64_t size = 0;
+    BLOBS *first = open_as(*state, "first", NULL);
+    put(first, "x", "of the first");
+    BLOBS *second = open_as(*state, "second", "first");
+    put(second, "x", "of the second");
+    hours_later = 1;
+    df_clock_install(&later);
+    assert_int_equal(df_blob_put(first, "x", "late", 4, &err), -1);
+    assert_taken_over(&err);
+    assert_int_equal(df_blob_create(first, "y", "late", 4, &err), -1);
+    assert_taken_over(&err);
+    assert_int_equal(df_blob_append(first, "z", 0, "late", 4, &size, &err), -1);
+    assert_taken_over(&err);
+    assert_int_equal(df_blob_delete(first, "x", &err), -1);
+    assert_taken_over(&err);
+    assert_content(first, "x", "of the second");
+    put(second, "y", "goes on");
+    df_clock_install(NULL);
+    assert_keys(second, "", "x y");
+}
+
+static void who_asks_whose_a_place_is_hears_it_at_once(void **state)
+{
+    struct df_err err = {0};
+    BLOBS *first = open_as(*state, "first", NULL);
+    assert_int_equal(df_blob_check_owner(first, true, &err), 0);
+    BLOBS *second = open_as(*state, "second", "first");
+    assert_int_equal(df_blob_check_owner(second, true, &err), 0);
+    assert_int_equal(df_blob_check_owner(first, true, &err), -1);
+    assert_taken_over(&err);
+    assert_int_equal(df_blob_put(first, "x", "late", 4, &err), -1);
+    assert_taken_over(&err);
+}
+
+static void a_mark_that_was_removed_is_nobodys(void **state)
+{
+    struct df_err err = {0};
+    BLOBS *first = open_as(*state, "first", NULL);
+    struct df_bucket *behind = driver(*state);
+    assert_int_equal(behind->ops->remove(behind, "owner", NULL, &err), 0);
+    behind->ops->close(behind);
+    assert_int_equal(df_blob_check_owner(first, true, &err), 0);
+    put(first, "x", "ours");
 }
 
 /* It is no mark, and nobody's who could be named: nothing is overwritten. */
@@ -583,6 +658,9 @@ static const struct CMUnitTest usual[] = {
     blob_test(objects_of_others_are_left_alone),
     blob_test(of_installations_that_come_at_once_one_has_the_place),
     blob_test(a_place_is_taken_over_from_the_installation_that_is_named_alone),
+    blob_test(who_lost_a_place_stops_to_write_there),
+    blob_test(who_asks_whose_a_place_is_hears_it_at_once),
+    blob_test(a_mark_that_was_removed_is_nobodys),
     blob_test(an_object_of_this_name_that_is_empty_is_no_free_place),
     blob_test(a_bucket_that_is_not_there_is_named_at_once),
     blob_test(options_that_cannot_be_are_refused_by_name),

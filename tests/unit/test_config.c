@@ -262,6 +262,9 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"blobs: {location: /data}\n",
          "blobs.location: \"/data\" must be s3://BUCKET/PREFIX, gs://BUCKET/PREFIX or "
          "azblob://ACCOUNT/CONTAINER/PREFIX"},
+        {"blobs: {move: true}\n", "blobs.move: is of use with blobs.location only: set that to "},
+        {"blobs: {takeOver: 0123abcd}\n", "blobs.takeOver: is of use with blobs.location only"},
+        {"blobs: {keyFiles: [/k]}\n", "blobs.keyFiles: is of use with blobs.location only"},
         {"blobs: {location: 'azblob://acme/states/prod?sv=2022&sig=S3CRET'}\n",
          "blobs.location: \"azblob://acme/states/prod\" has a query behind it"},
         {"blobs: {location: 'https://acme.blob.core.windows.net/states?sig=S3CRET'}\n",
@@ -552,13 +555,14 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool pulls = df_streq(name, "providers.mirror.registries");
         bool files = pulls || (df_starts_with(name, "server.tls.") &&
                                !df_streq(name, "server.tls.names") && !secret);
-        bool claim = df_starts_with(name, "claim.");
+        bool claim = df_starts_with(name, "claim."), bucket = df_starts_with(name, "blobs.");
         char *env[] = {(char[]){"HOME=/h"},
                        entry,
                        (char[]){"DAYFLY_ADVERTISE_URL=https://x/"},
                        (char[]){"DAYFLY_CLAIM_ISSUER=https://x/"},
                        claim    ? (char[]){"DAYFLY_CLAIM_JWKS_URL=https://x/"}
                        : secret ? (char[]){"DAYFLY_SERVER_TLS_NAMES=x"}
+                       : bucket ? (char[]){"DAYFLY_BLOBS_LOCATION=s3://bucket/prefix"}
                                 : NULL,
                        NULL};
         char *env_of_files[] = {(char[]){"HOME=/h"},
