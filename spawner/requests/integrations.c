@@ -252,6 +252,18 @@ static int refused_by_provider(const struct df_err *why, struct df_err *err)
                : df_fail_reason(err, DF_ERR_USER, "IntegrationFailed", "%s", why->message);
 }
 
+/* AWS does not know the keys of another store, and may be out of reach of who has one. */
+static int refused_by_aws(struct df_err *why, struct df_err *err)
+{
+    size_t n = strlen(why->message);
+    if (df_str_empty(getenv("AWS_ENDPOINT_URL_STS")))
+        (void)snprintf(why->message + n, sizeof(why->message) - n,
+                       "; keys of another store than AWS are tested at its STS: name that in "
+                       "AWS_ENDPOINT_URL_STS of the service's environment. Without one they cannot "
+                       "be tested, and steps use them all the same");
+    return refused_by_provider(why, err);
+}
+
 /* Asks AWS who the holder of the keys is that a step would get. *ret: its ARN; the caller frees. */
 static int ask_aws(const cJSON *spec, const cJSON *secret, char **ret, struct df_err *err)
 {
@@ -269,7 +281,7 @@ static int ask_aws(const cJSON *spec, const cJSON *secret, char **ret, struct df
         return -1;
     if (role.role.arn && df_integration_assume(&role, secret, &keys, err) < 0)
         return -1;
-    return df_sts_caller(&sts, ret, &why) < 0 ? refused_by_provider(&why, err) : 0;
+    return df_sts_caller(&sts, ret, &why) < 0 ? refused_by_aws(&why, err) : 0;
 }
 
 static int answer(bool asked, const char *message, cJSON **ret, struct df_err *err)
@@ -373,7 +385,9 @@ int df_request_test_integration(struct df_spawner *s, const struct df_integratio
                                     "spec.secretRef: %s; create it with: dayfly secret set %s KEY",
                                     why.message, secret)
                    : df_err_pass(err, &why);
-    return test_spec(s, df_json_at(doc, "spec"), values, ret, err);
+    return test_spec(s, df_json_at(doc, "spec"), values, ret, err) < 0
+               ? df_err_wrap(err, "integration %s", q->name)
+               : 0;
 }
 
 /* ---- executors -------------------------------------------------------------------------------- */

@@ -179,6 +179,17 @@ def test_a_role_that_is_refused_fails_the_step_in_the_words_of_aws(home):
         assert "not by you" in home.dayfly("integration", "test", "prod", code=3).stderr
 
 
+def test_keys_of_a_private_store_that_aws_cannot_test_are_told_with_the_way_out(home):
+    """AWS is out of reach, as where such a store stands."""
+    home.env["https_proxy"] = "http://127.0.0.1:1"
+    with Server(home):
+        store(home, "minio", LONG_LIVED)
+        send(home, "Integration", "private", provider="aws", secretRef={"name": "minio"})
+        said = home.dayfly("integration", "test", "private", code=None)
+    assert said.returncode and "integration private: " in said.stderr and "sts.us-east-1.amazonaws.com" in said.stderr, said
+    assert "name that in AWS_ENDPOINT_URL_STS of the service's environment" in said.stderr
+
+
 class Google(web.Handler):
     def do_POST(self):  # noqa: N802
         asked = json.loads(self.body())
