@@ -154,10 +154,11 @@ static int strict_wall(struct df_wall *w, const struct df_walls_request *q, stru
     return show_given(w, q, err);
 }
 
-static int check_storage(const struct df_walls_request *q, struct df_err *err)
+/* state: where it is, or where it shall go. What a tool writes to such a file is gone with its wall. */
+static int check_storage(const struct df_walls_request *q, const cJSON *state, struct df_err *err)
 {
-    const char *path = df_json_str(q->step, "state.config.path");
-    if (!q->isolation->is_strict || !df_streq(df_json_str(q->step, "state.type"), "local"))
+    const char *path = df_json_str(state, "config.path");
+    if (!q->isolation->is_strict || !df_streq(df_json_str(state, "type"), "local"))
         return 0;
     return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
                           "storage.type local: with engine.local.isolation: strict a step does not "
@@ -196,7 +197,9 @@ int df_walls_make(const struct df_walls_request *q, struct df_walls *ret, struct
                                                     .memory_bytes = DF_LIMIT_STEP_MEMORY,
                                                     .open_files = DF_LIMIT_STEP_OPEN_FILES};
     struct df_walls w = {.limits = q->isolation->is_strict ? &strict : NULL};
-    if (check_storage(q, err) < 0 || make_wall(&w.init, q, DF_WALL_WRITABLE, err) < 0 ||
+    if (check_storage(q, df_json_at(q->step, "state"), err) < 0 ||
+        check_storage(q, df_json_at(q->step, "moveTo"), err) < 0 ||
+        make_wall(&w.init, q, DF_WALL_WRITABLE, err) < 0 ||
         make_wall(&w.other, q, DF_WALL_READ_ONLY, err) < 0) {
         df_walls_free(&w);
         return -1;

@@ -2,6 +2,7 @@
  * storage_rules.c - what spec.storage may say: its path, its settings, which settings are secrets
  * (one table, with the way that each has instead), and how each type locks.
  */
+#include "common/base/nearest.h"
 #include "spawner/model/rules.h"
 #include "spawner/model/storage_types.h"
 
@@ -123,6 +124,31 @@ static void check_value(const cJSON *value, const char *type, const struct df_pa
     }
 }
 
+/* A setting that was meant by a name that is near to this one; NULL: none. */
+static const char *misspelt(const cJSON *config, const char *name)
+{
+    const char *best = NULL;
+    size_t distance = SIZE_MAX;
+    const cJSON *setting;
+    cJSON_ArrayForEach (setting, config)
+        df_nearest(name, setting->string, &best, &distance);
+    return best;
+}
+
+static void check_required(const cJSON *config, const char *name, const char *type,
+                           const struct df_path *path, struct df_faults *f)
+{
+    const struct df_path here = {path, name, 0};
+    const cJSON *given = df_json_at(config, name);
+    const char *meant = given ? NULL : misspelt(config, name);
+    if (meant)
+        df_fault(f, &here, "is required for type %s; is \"%.64s\" meant to be it?", type, meant);
+    else if (!given)
+        df_fault(f, &here, "is required for type %s", type);
+    else if (df_str_empty(cJSON_GetStringValue(given)))
+        df_fault(f, &here, "must be a string");
+}
+
 static void check_config(const cJSON *config, const struct df_storage_type *s,
                          const struct df_path *path, struct df_faults *f)
 {
@@ -133,14 +159,8 @@ static void check_config(const cJSON *config, const struct df_storage_type *s,
             df_fault(f, &here, "is set by spec.storage.path");
         check_value(setting, s->name, &here, 0, f);
     }
-    for (const char *const *name = s->required; *name; name++) {
-        const struct df_path here = {path, *name, 0};
-        const cJSON *given = df_json_at(config, *name);
-        if (!given)
-            df_fault(f, &here, "is required for type %s", s->name);
-        else if (df_str_empty(cJSON_GetStringValue(given)))
-            df_fault(f, &here, "must be a string");
-    }
+    for (const char *const *name = s->required; *name; name++)
+        check_required(config, *name, s->name, path, f);
 }
 
 /* ---- locks ---- */

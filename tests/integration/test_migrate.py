@@ -178,6 +178,16 @@ def test_a_state_goes_to_azure_and_comes_back(home, s3, gcs, tmp_path):
             assert plan(home, "e") == NOTHING
 
 
+def test_a_target_that_no_step_could_use_is_told_with_its_cause(home, tmp_path):
+    with Server(home, config="engine:\n  local:\n    isolation: strict\n"):
+        home.module("net", MODULE)
+        home.dayfly("run", "net", "--auto-approve", cwd=home.directory)
+        said = home.dayfly("state", "migrate", "net", "--to", "s3", "--setting", "buket=blobs", "--setting", "region=r", code=3).stderr
+        assert '--setting bucket: is required for type s3; is "buket" meant to be it?' in said
+        said = home.dayfly("state", "migrate", "net", "--to", "local", "--path", tmp_path / "x.tfstate", code=3).stdout
+        assert f"with engine.local.isolation: strict a step does not see {tmp_path}/x.tfstate" in said and "StateMoveFailed" not in said
+
+
 def test_a_place_that_belongs_to_another_state_is_refused(home, s3, gcs, tmp_path):
     with Server(home):
         for name in ("a", "b"):

@@ -121,6 +121,8 @@ static const struct {
      "{'token':'x'}}}",
      "spec.storage.config.assume_role.token: is a secret"},
     {"'storage':{'type':'s3','path':'a'}", "spec.storage.config.bucket: is required for type s3"},
+    {"'storage':{'type':'s3','config':{'buket':'a','region':'b','use_lockfile':true}}",
+     "spec.storage.config.bucket: is required for type s3; is \"buket\" meant to be it?"},
     {"'storage':{'type':'s3','path':'/a','config':{'bucket':'b','region':'r'}}",
      "spec.storage.path: may not begin with /"},
     {"'storage':{'type':'s3','path':'a/../b','config':{'bucket':'b','region':'r'}}",
