@@ -22,8 +22,11 @@ static struct df_err removal_answered(unsigned status, const char *body)
     struct df_err err = {0};
     answering_open(&server);
     will_answer(&server, status, body);
-    const struct df_azblob_options o = {
-        .account = "acme", .place = "blobs/prod", .endpoint = server.url, .key = "a2V5"};
+    const struct df_azblob_options o = {.account = "acme",
+                                        .place = "blobs/prod",
+                                        .endpoint = server.url,
+                                        .key = "a2V5",
+                                        .names_keys = true};
     assert_int_equal(df_azblob_bucket_new(&o, &b, NULL), 0);
     assert_int_equal(b->ops->remove(b, "heads/state/x", NULL, &err), -1);
     assert_int_equal(server.n_asked, 1);
@@ -62,10 +65,30 @@ static void a_conflict_is_sorted_by_its_code(void **state)
     }
 }
 
+static void an_answer_is_told_with_the_way_out(void **state)
+{
+    static const struct {
+        unsigned status;
+        const char *body, *words;
+    } rows[] = {
+        {404, FAULT("ContainerNotFound"), "; name a container that exists in blobs.location"},
+        {403, FAULT("AuthorizationPermissionMismatch"),
+         "; the identity needs the role Storage Blob Data Contributor on the container"},
+        {403, FAULT("AuthenticationFailed"), "; correct the key, signature or identity of the"},
+    };
+    (void)state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_err err = removal_answered(rows[i].status, rows[i].body);
+        if (!strstr(err.message, rows[i].words))
+            fail_msg("%s", err.message);
+    }
+}
+
 int main(void)
 {
     static const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_conflict_is_sorted_by_its_code),
+        cmocka_unit_test(an_answer_is_told_with_the_way_out),
     };
     if (df_http_global_init(NULL) < 0)
         return 1;

@@ -176,6 +176,17 @@ static void a_stream_that_is_refused_does_not_hold_up_the_rest(void **state)
     assert_int_equal(f->server.ends[SERVER_EVENTS], 3);
 }
 
+static void a_spawner_that_lost_its_bucket_is_not_asked_again(void **state)
+{
+    struct fixture *f = *state;
+    f->server.refuse = "/streams/log";
+    f->server.refuse_times = 1;
+    f->server.refuse_status = 412;
+    say(f, "to nobody\n");
+    assert_int_equal(finish(f, NULL), 0);
+    assert_int_equal(f->server.ends[SERVER_LOG], 0);
+}
+
 /* This test ends because appending does not wait: the server answers only afterwards. */
 static void a_spawner_that_stalls_holds_nobody_up(void **state)
 {
@@ -264,6 +275,7 @@ int main(void)
         with_step(a_gap_that_cannot_be_filled_ends_the_stream_but_not_the_step),
         with_step(a_spawner_whose_disk_was_full_gets_the_log_afterwards),
         with_step(a_stream_that_is_refused_does_not_hold_up_the_rest),
+        with_step(a_spawner_that_lost_its_bucket_is_not_asked_again),
         with_step(a_spawner_that_stalls_holds_nobody_up),
         with_step(a_flood_needs_no_memory),
         with_server(the_log_of_a_step_that_nobody_knows_any_more_is_not_waited_for),
