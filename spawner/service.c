@@ -167,11 +167,13 @@ static int connect_for_move(const struct df_config *c, struct df_kube **ret, str
     return load_cluster(c, &config, err) < 0 ? -1 : df_kube_new(&config, ret, err);
 }
 
-static void tell_of_blobs(void *arg, bool works, const char *message)
+static void tell_of_blobs(void *arg, enum df_err_class cls, const char *message)
 {
     (void)arg;
-    if (works)
+    if (cls == DF_ERR_NONE)
         df_info("blobs: %s", message);
+    else if (cls == DF_ERR_SYSTEM) /* somebody has to act */
+        df_error("blobs: %s", message);
     else
         df_warn("blobs: %s", message);
 }

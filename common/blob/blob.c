@@ -249,6 +249,16 @@ int df_blob_check(struct df_blob *b, struct df_err *err)
     return b->health ? df_blob_health_check(b->health, err) : 0;
 }
 
+int df_blob_check_owner(struct df_blob *b, bool at_once, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (!b->ops->check_owner || b->ops->check_owner(b, at_once, &why) == 0)
+        return 0;
+    if (b->health && df_streq(why.reason, DF_BLOB_TAKEN_OVER))
+        df_blob_health_note(b->health, DF_BLOB_WRITES, &why);
+    return df_err_pass(err, &why);
+}
+
 /* What a call finds is in health. */
 void df_blob_probe(struct df_blob *b)
 {
@@ -257,6 +267,8 @@ void df_blob_probe(struct df_blob *b)
         return;
     if (df_blob_health_is_remote(b->health) || df_blob_health_fails(b->health, DF_BLOB_READS))
         (void)!df_blob_size(b, PROBE, &size, NULL);
+    if (df_blob_health_is_remote(b->health))
+        (void)!df_blob_check_owner(b, true, NULL);
     if (df_blob_health_fails(b->health, DF_BLOB_WRITES) &&
         df_blob_put(b, PROBE, "probe", strlen("probe"), NULL) == 0)
         (void)!df_blob_delete(b, PROBE, NULL);
@@ -266,9 +278,4 @@ void df_blob_hasten(struct df_blob *b)
 {
     if (b->ops->hasten)
         b->ops->hasten(b);
-}
-
-int df_blob_check_owner(struct df_blob *b, bool at_once, struct df_err *err)
-{
-    return b->ops->check_owner ? b->ops->check_owner(b, at_once, err) : 0;
 }

@@ -52,9 +52,9 @@ static inline void df_cleanup_blob(struct df_blob **b)
 struct df_blob_service {
     const char *place; /* for messages: "s3://bucket/prefix" */
     bool is_remote;    /* df_blob_probe() asks the store even if nothing failed before */
-    /* What is worth a line of the log: reads or writes begin to fail, or work again. In the thread of
-     * the call that found it, with no lock held. */
-    void (*tell)(void *arg, bool works, const char *message);
+    /* What is worth a line of the log: reads or writes begin to fail (cls: how), or work again (NONE).
+     * In the thread of the call that found it, with no lock held. */
+    void (*tell)(void *arg, enum df_err_class cls, const char *message);
     void *arg; /* borrowed */
 };
 
@@ -70,10 +70,18 @@ int df_blob_serve(struct df_blob *b, const struct df_blob_service *service,
  * RETRY: what cannot be done, where, since when, and why. Sends no request. Thread rule: any. */
 int df_blob_check(struct df_blob *b, struct df_err *err) DF_MUST_CHECK;
 
-/* Finds out what nobody asked for: one read, if the store is remote or reads failed last; the put and
- * removal of one small blob, if writes failed last. df_blob_check() has the result. It may take as
+/* Finds out what nobody asked for: one read, if the store is remote or reads failed last, and whose a remote
+ * one is; the put and removal of one small blob, if writes failed last. df_blob_check() has the result. It may take as
  * long as the store lets it wait. Thread rule: one thread. */
 void df_blob_probe(struct df_blob *b);
+
+/* The reason of what is refused since another installation has the bucket. */
+#define DF_BLOB_TAKEN_OVER "StorageTakenOver"
+
+/* 0: the place is this installation's, or of a kind that nobody can take over. SYSTEM
+ * StorageTakenOver: another one has the bucket now, and every write fails like this, too. at_once:
+ * looks there, and may fail as the store does; else it tells what is known, without a request. */
+int df_blob_check_owner(struct df_blob *b, bool at_once, struct df_err *err) DF_MUST_CHECK;
 
 /* The service was asked to stop: what is repeated after a failure returns with it at once, and from
  * now on nothing is repeated. Thread rule: any. */
@@ -130,11 +138,6 @@ int df_blob_append(struct df_blob *b, const char *key, int64_t offset, const voi
 /* 0 for an absent blob. */
 int df_blob_size(struct df_blob *b, const char *key, int64_t *ret_size,
                  struct df_err *err) DF_MUST_CHECK;
-
-/* 0: the place is this installation's, or of a kind that belongs to nobody. SYSTEM StorageTakenOver:
- * another one has the bucket now; from then on every write fails like this, too. Sends one request if
- * at_once, or if the last such look at a bucket is older than DF_BUCKET_OWNER_SECONDS. */
-int df_blob_check_owner(struct df_blob *b, bool at_once, struct df_err *err) DF_MUST_CHECK;
 
 /* Where to build files for df_blob_put_file. Borrowed. */
 const char *df_blob_tmp_dir(const struct df_blob *b);

@@ -302,8 +302,7 @@ static void hasten(struct df_objects *o)
 static int check_owner(struct df_objects *o, bool at_once, struct df_err *err)
 {
     struct bucket_objects *s = bucket_objects_of(o);
-    return at_once ? df_bucket_owner_look(s->owner, s->bucket, err)
-                   : df_bucket_owner_allows(s->owner, s->bucket, err);
+    return df_bucket_owner_check(s->owner, s->bucket, at_once, err);
 }
 
 static const struct df_object_ops ops = {

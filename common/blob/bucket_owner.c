@@ -147,7 +147,7 @@ static int check_other(struct df_bucket_owner *o, const struct df_bucket *b, str
     (void)pthread_mutex_unlock(&o->lock);
     return !*other ? 0
                    : df_fail_reason(
-                         err, DF_ERR_SYSTEM, "StorageTakenOver",
+                         err, DF_ERR_SYSTEM, DF_BLOB_TAKEN_OVER,
                          "the dayfly installation %s took %s over from this one, %s, which writes "
                          "nothing there any more: stop this service, or take the place back by a "
                          "start with blobs.takeOver: %s",
@@ -175,9 +175,10 @@ int df_bucket_owner_allows(struct df_bucket_owner *o, struct df_bucket *b, struc
     return check_other(o, b, err);
 }
 
-int df_bucket_owner_look(struct df_bucket_owner *o, struct df_bucket *b, struct df_err *err)
+int df_bucket_owner_check(struct df_bucket_owner *o, struct df_bucket *b, bool at_once,
+                          struct df_err *err)
 {
     if (!o)
         return 0;
-    return look(o, b, err) < 0 ? -1 : check_other(o, b, err);
+    return at_once && look(o, b, err) < 0 ? -1 : check_other(o, b, err);
 }

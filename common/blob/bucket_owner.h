@@ -23,8 +23,8 @@ void df_bucket_owner_free(struct df_bucket_owner *o); /* NULL is fine */
 int df_bucket_owner_allows(struct df_bucket_owner *o, struct df_bucket *b,
                            struct df_err *err) DF_MUST_CHECK;
 
-/* The same with a look now; fails as the bucket does, too. */
-int df_bucket_owner_look(struct df_bucket_owner *o, struct df_bucket *b,
-                         struct df_err *err) DF_MUST_CHECK;
+/* As df_blob_check_owner(). */
+int df_bucket_owner_check(struct df_bucket_owner *o, struct df_bucket *b, bool at_once,
+                          struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -79,7 +79,7 @@ static void tell_works(const struct df_blob_health *h, enum df_blob_direction di
     print_duration(failed_us, lasted);
     (void)snprintf(message, sizeof(message), "%s can be %s again after %s", h->place,
                    verbs[direction], lasted);
-    h->service.tell(h->service.arg, true, message);
+    h->service.tell(h->service.arg, DF_ERR_NONE, message);
 }
 
 static void tell_fails(const struct df_blob_health *h, enum df_blob_direction direction,
@@ -88,7 +88,13 @@ static void tell_fails(const struct df_blob_health *h, enum df_blob_direction di
     char message[sizeof(why->message) + 512];
     (void)snprintf(message, sizeof(message), "%s cannot be %s: %s", h->place, verbs[direction],
                    why->message);
-    h->service.tell(h->service.arg, false, message);
+    h->service.tell(h->service.arg, why->cls, message);
+}
+
+/* For as long as these blobs are open: a call that has nothing to write succeeds all the same. */
+static bool is_taken_over(const struct df_err *why)
+{
+    return df_streq(why->reason, DF_BLOB_TAKEN_OVER);
 }
 
 void df_blob_health_note(struct df_blob_health *h, enum df_blob_direction direction,
@@ -100,13 +106,13 @@ void df_blob_health_note(struct df_blob_health *h, enum df_blob_direction direct
     if (!fails && !is_answer(why))
         return;
     (void)pthread_mutex_lock(&h->lock);
-    bool changes = fails == !s->since_us;
+    bool changes = !is_taken_over(&s->last) && (is_taken_over(why) || fails == !s->since_us);
     int64_t failed_us = df_mono_us() - s->since_mono_us;
     if (changes) {
         s->since_us = fails ? df_real_us() : 0;
         s->since_mono_us = df_mono_us();
     }
-    if (fails)
+    if (fails && !is_taken_over(&s->last))
         s->last = *why;
     (void)pthread_mutex_unlock(&h->lock);
     if (changes && fails)

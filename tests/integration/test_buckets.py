@@ -303,6 +303,8 @@ def test_a_service_whose_place_was_taken_over_removes_and_writes_nothing_more(ho
             assert "Another installation took the bucket" in home.dayfly("why", "net-2").stdout
             status, _, body = former.request("GET", "/readyz")
             assert status == 503 and "[-] blobs: the dayfly " + told in body.decode()
+            wait_for("its line of the log", lambda: f'"level":"error","component":"spawner","msg":"blobs: s3://blobs/prod cannot be written: the dayfly {told}' in former.log.read_text())
+            assert former.log.read_text().count("s3://blobs/prod cannot be written: ") == 1
             assert s3.objects() == before
     config = s3.config("prod").replace("blobs:\n", f"blobs:\n  takeOver: {second}\n")
     with Server(home, config=config):

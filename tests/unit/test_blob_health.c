@@ -105,11 +105,12 @@ static struct df_err failure(enum df_err_class cls, const char *reason)
 
 static char told[4096]; /* a line each */
 
-static void tell(void *arg, bool works, const char *message)
+static void tell(void *arg, enum df_err_class cls, const char *message)
 {
     size_t n = strlen(told);
     (void)arg;
-    (void)snprintf(told + n, sizeof(told) - n, "%s: %s\n", works ? "works" : "fails", message);
+    (void)snprintf(told + n, sizeof(told) - n, "%s: %s\n", cls == DF_ERR_NONE ? "works" : "fails",
+                   message);
 }
 
 static struct df_blob *open_blobs(void)
