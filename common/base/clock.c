@@ -225,12 +225,16 @@ int df_time_parse(const char *text, int64_t *ret_real_us, struct df_err *err)
     return 0;
 }
 
+#define HOUR_US 3600e6
+
+/* The units up to the hour are Go's. The longer ones are refused: their length in hours is told. */
 static double unit_us(const char **p)
 {
     static const struct {
         const char *name;
         double us;
-    } units[] = {{"ns", 1e-3}, {"us", 1}, {"ms", 1e3}, {"s", 1e6}, {"m", 60e6}, {"h", 3600e6}};
+    } units[] = {{"ns", 1e-3}, {"us", 1},      {"ms", 1e3},         {"s", 1e6},
+                 {"m", 60e6},  {"h", HOUR_US}, {"d", 24 * HOUR_US}, {"w", 168 * HOUR_US}};
     for (size_t i = 0; i < DF_ARRAY_SIZE(units); i++) {
         if (!df_starts_with(*p, units[i].name))
             continue;
@@ -244,25 +248,44 @@ static double unit_us(const char **p)
     return -1;
 }
 
-int df_duration_parse(const char *text, int64_t *ret_us, struct df_err *err)
+/* Sums up what is no shorter than nothing. False: it is not a duration. */
+static bool sum_units(const char *p, double *ret_us, bool *ret_has_days)
 {
-    double total = 0;
-    const char *p = text;
+    *ret_us = 0;
+    *ret_has_days = false;
     do {
         /* strtod() takes more than decimal numbers: 0x10, 1e3, inf. */
         char *end = NULL;
         size_t digits = strspn(p, "0123456789.");
         double value = digits ? strtod(p, &end) : -1;
-        bool plain = digits && end == p + digits;
-        p = plain ? end : p;
-        double unit = plain ? unit_us(&p) : -1;
-        if (unit < 0 || !isfinite(value))
-            return df_fail(err, DF_ERR_USER,
-                           "\"%.64s\" is not a duration (250ms, 90s, 1h30m; a day is 24h)", text);
-        total += value * unit;
+        if (!digits || end != p + digits || !isfinite(value))
+            return false;
+        p = end;
+        double unit = unit_us(&p);
+        if (unit < 0)
+            return false;
+        *ret_us += value * unit;
+        *ret_has_days = *ret_has_days || unit > HOUR_US;
     } while (*p);
+    return true;
+}
+
+int df_duration_parse(const char *text, int64_t *ret_us, struct df_err *err)
+{
+    double total = 0;
+    bool is_negative = text[0] == '-', has_days = false;
+    if (!sum_units(text + is_negative, &total, &has_days))
+        return df_fail(err, DF_ERR_USER,
+                       "\"%.64s\" is not a duration (250ms, 90s, 1h30m; a day is 24h)", text);
+    if (is_negative)
+        return df_fail(err, DF_ERR_USER, "\"%.64s\" is negative: a duration must be positive",
+                       text);
     if (total > 9e18 / 1000)
         return df_fail(err, DF_ERR_USER, "duration \"%.64s\" is too long", text);
+    if (has_days)
+        return df_fail(err, DF_ERR_USER,
+                       "\"%.64s\" is not a duration: h is the longest unit, say %.15gh", text,
+                       total / HOUR_US);
     *ret_us = (int64_t)llround(total);
     return 0;
 }

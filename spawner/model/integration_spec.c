@@ -25,10 +25,12 @@ static void check_arn(const cJSON *value, const struct df_path *path, struct df_
 
 static void check_session(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
+    struct df_err err = {0};
     int64_t us = 0;
-    if (df_duration_parse(value->valuestring, &us, NULL) < 0 || us < (int64_t)LEAST_S * 1000000 ||
-        us > (int64_t)MOST_S * 1000000)
-        df_fault(f, path, "\"%.40s\" is not a duration from 15m to 12h", value->valuestring);
+    if (df_duration_parse(value->valuestring, &us, &err) < 0)
+        df_fault(f, path, "%s", err.message);
+    else if (us < (int64_t)LEAST_S * 1000000 || us > (int64_t)MOST_S * 1000000)
+        df_fault(f, path, "\"%.40s\" is not from 15m to 12h", value->valuestring);
 }
 
 #define NO_REGION "is not a region (1 to 32 of a-z, 0-9 and -, as eu-central-1)"

@@ -157,6 +157,29 @@ static void what_is_no_duration_is_refused(void **state)
     }
 }
 
+static void a_refused_duration_hears_what_to_say_instead(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *says;
+    } cases[] = {
+        {"30d", "\"30d\" is not a duration: h is the longest unit, say 720h"},
+        {"1w1d12h", "\"1w1d12h\" is not a duration: h is the longest unit, say 204h"},
+        {"1d30m", "\"1d30m\" is not a duration: h is the longest unit, say 24.5h"},
+        {"-3h", "\"-3h\" is negative: a duration must be positive"},
+        {"-30d", "\"-30d\" is negative: a duration must be positive"},
+        {"30 days", "\"30 days\" is not a duration (250ms, 90s, 1h30m; a day is 24h)"},
+        {"-soon", "\"-soon\" is not a duration (250ms, 90s, 1h30m; a day is 24h)"},
+        {"99999999999d", "duration \"99999999999d\" is too long"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_err err = {0};
+        int64_t us = 0;
+        assert_int_equal(df_duration_parse(cases[i].text, &us, &err), -1);
+        assert_string_equal(err.message, cases[i].says);
+    }
+}
+
 static void uuids_are_of_version_4_and_differ(void **state)
 {
     (void)state;
@@ -249,6 +272,7 @@ int main(void)
         cmocka_unit_test(what_is_no_time_is_refused),
         cmocka_unit_test(durations_are_read_as_go_writes_them),
         cmocka_unit_test(what_is_no_duration_is_refused),
+        cmocka_unit_test(a_refused_duration_hears_what_to_say_instead),
         cmocka_unit_test(uuids_are_of_version_4_and_differ),
         cmocka_unit_test(random_hex_is_as_long_as_asked),
         cmocka_unit_test(another_clock_can_be_installed),

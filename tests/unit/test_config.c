@@ -323,7 +323,7 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"tools:\n  searchPath: yes\n", ":2: tools.searchPath: \"yes\" is neither true nor false"},
         {"timeouts:\n  plan: 60\n", ":2: timeouts.plan: \"60\" is not a duration"},
         {"retention:\n  logs: 30d\n",
-         ":2: retention.logs: \"30d\" is not a duration (250ms, 90s, 1h30m; a day is 24h)"},
+         ":2: retention.logs: \"30d\" is not a duration: h is the longest unit, say 720h"},
         {"timeouts:\n  plan: 0s\n", ":2: timeouts.plan: \"0s\" is not from 1s to 168h"},
         {"log:\n  level: loud\n", ":2: log.level: log level \"loud\" is not one of"},
         {"log:\n  format: xml\n", ":2: log.format: \"xml\" is neither json nor text"},

@@ -293,6 +293,14 @@ static const struct {
     {"'timeouts':{'plan':'500ms'}", "must be from 1s to 168h"},
     {"'timeouts':{'plan':'1000h'}", "must be from 1s to 168h"},
     {"'timeouts':{'plan':'1 hour'}", "is not a duration"},
+    {"'timeouts':{'plan':'1d'}",
+     "spec.timeouts.plan: \"1d\" is not a duration: h is the longest unit, "
+     "say 24h"},
+    {"'retention':{'logs':'30d'}",
+     "spec.retention.logs: \"30d\" is not a duration: h is the longest "
+     "unit, say 720h"},
+    {"'retention':{'age':'-3h'}", "spec.retention.age: \"-3h\" is negative: a duration must be "
+                                  "positive"},
     {"'timeouts':{'all':'1h'}",
      "spec.timeouts.all: is not a field (there are: plan, apply, grace, "},
     {"'placement':{'anything':[1,{'a':null}]}", "spec.placement.anything: is not a field"},
