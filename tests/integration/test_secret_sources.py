@@ -10,6 +10,7 @@ from lib.dayfly import Server, wait_for
 from lib.vault import Vault, account_token
 
 FIRST, SECOND = "correct-horse-battery", "staple-of-purple-horses"
+OLD_ENGINE = "is KV version 1, and dayfly reads KV version 2 only"
 MODULE = """
 resource "terraform_data" "client" {
   triggers_replace = timestamp()
@@ -218,14 +219,27 @@ def test_only_an_admin_makes_an_executor_that_the_configuration_entrusts_with_a_
         place.home.dayfly("apply", "-f", place.executor("db", [{"name": "corp-db"}]))
 
 
-def test_version_1_of_the_engine_is_told(place, vault):
-    vault.put("data/infra/db", engine="old", password=FIRST)
+@pytest.mark.parametrize("path", ["infra/db", "data/infra/db"], ids=["as people keep it", "as version 2 would"])
+def test_version_1_of_the_engine_is_told(place, vault, path):
+    vault.put(path, engine="old", password=FIRST)
     place.with_token(vault.root).sources["corp"]["mount"] = "old"
     with place.serve():
         place.create()
         place.run(code=3)
         status = place.status("db-1")
-    assert status["reason"] == "SecretSourceDenied" and "version 1" in status["message"], status
+        assert OLD_ENGINE in place.home.json("secret", "list")["items"][0]["message"]
+    assert status["reason"] == "SecretSourceDenied" and OLD_ENGINE in status["message"], status
+    assert OLD_ENGINE in place.doctor()
+
+
+def test_version_1_of_the_engine_is_told_to_who_may_read_only_where_its_secrets_are(place, vault):
+    vault.call("PUT", "sys/policies/acl/old", {"policy": 'path "old/infra/*" { capabilities = ["read"] }'})
+    narrow = vault.call("POST", "auth/token/create", {"policies": ["old"]})["auth"]["client_token"]
+    place.with_token(narrow).sources["corp"]["mount"] = "old"
+    with place.serve():
+        place.create()
+        place.run(code=3)
+        assert OLD_ENGINE in place.status("db-1")["message"], place.status("db-1")
 
 
 def mount(directory, number, **files):

@@ -82,6 +82,43 @@ static int ask(const struct kv2_vault *v, const char *method, const char *path, 
     return try_once(v, first.token, &second, ret_status, ret, err);
 }
 
+/* An engine of another version answers as if the secret were missing or forbidden. Every token that
+ * may use a mount may look at it. If the server does not tell, the answer of the request counts. */
+static int check_engine(const struct kv2_vault *v, struct df_err *err)
+{
+    const char *mount = df_json_str(v->source, "mount");
+    DF_FREE char *path = df_strf("sys/internal/ui/mounts/%s", mount);
+    DF_SECRET_JSON cJSON *answer = NULL;
+    int status = 0;
+    if (!path)
+        return df_fail_oom(err);
+    if (ask(v, "GET", path, &status, &answer, NULL) < 0 || status != 200)
+        return 0;
+    const char *type = df_json_str(answer, "data.type");
+    const char *version = df_json_str(answer, "data.options.version");
+    if (!type || (df_streq(type, "kv") && df_streq(version, "2")))
+        return 0;
+    return df_source_fail(
+        err, DF_ERR_DENIED,
+        "the engine at \"%s\" of %s is %s%s, and dayfly reads KV version 2 only: let `mount` of "
+        "the "
+        "source name one of version 2, or upgrade this one (`vault kv enable-versioning %s`)",
+        mount, v->server.url, df_streq(type, "kv") ? "KV version " : type,
+        df_streq(type, "kv") ? (version ? version : "1") : "", mount);
+}
+
+/* As ask(); what is refused or missing because of the engine's version is told so. */
+static int read_engine(const struct kv2_vault *v, const char *method, const char *path,
+                       int *ret_status, cJSON **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    int result = ask(v, method, path, ret_status, ret, &why);
+    bool is_odd = result < 0 ? why.cls == DF_ERR_DENIED : *ret_status == 404;
+    if (is_odd && check_engine(v, err) < 0)
+        return -1;
+    return result < 0 ? df_err_pass(err, &why) : 0;
+}
+
 /* ---- reading ---------------------------------------------------------------------------------- */
 
 static int add_values(cJSON *values, const char *name, const cJSON *data, struct df_err *err)
@@ -111,7 +148,7 @@ static int get_kv2(struct df_vault *vault, const char *name, cJSON **ret, struct
     int status = 0;
     if (!path || !values)
         return df_fail_oom(err);
-    if (ask(v, "GET", path, &status, &answer, err) < 0)
+    if (read_engine(v, "GET", path, &status, &answer, err) < 0)
         return -1;
     const cJSON *data = df_json_at(answer, "data.data");
     if (status == 404)
@@ -119,10 +156,11 @@ static int get_kv2(struct df_vault *vault, const char *name, cJSON **ret, struct
                        df_json_at(answer, "data.metadata") ? ", its newest version is deleted"
                                                            : "");
     if (!cJSON_IsObject(data) || !df_json_at(answer, "data.metadata"))
-        return df_source_fail(err, DF_ERR_DENIED,
-                              "%s/v1/%s: the answer is not one of KV version 2: is the engine at "
-                              "\"%s\" of version 1?",
-                              v->server.url, path, df_json_str(v->source, "mount"));
+        return check_engine(v, err) < 0
+                   ? -1
+                   : df_source_fail(err, DF_ERR_DENIED,
+                                    "%s/v1/%s: the answer is not one of KV version 2",
+                                    v->server.url, path);
     if (add_values(values, name, data, err) < 0)
         return -1;
     *ret = DF_TAKE(values);
@@ -141,7 +179,7 @@ static int list_kv2(struct df_vault *vault, bool of_runs, cJSON **ret, struct df
     (void)of_runs;
     if (!path || !list)
         return df_fail_oom(err);
-    if (ask(v, "LIST", path, &status, &answer, err) < 0)
+    if (read_engine(v, "LIST", path, &status, &answer, err) < 0)
         return -1;
     cJSON_ArrayForEach (item, df_json_at(answer, "data.keys")) {
         const char *name = cJSON_GetStringValue(item);
@@ -156,7 +194,9 @@ static int check_kv2(struct df_vault *vault, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *answer = NULL;
     int status = 0;
-    return ask(kv2_of(vault), "GET", OWN_TOKEN, &status, &answer, err);
+    if (ask(kv2_of(vault), "GET", OWN_TOKEN, &status, &answer, err) < 0)
+        return -1;
+    return check_engine(kv2_of(vault), err);
 }
 
 /* ---- opening ---------------------------------------------------------------------------------- */
