@@ -15,6 +15,7 @@
 #define TAIL_MAX (256 * DF_KIB)
 #define DRY_RUN "-dry-run"
 #define PUSH_ERRORED "push-errored"
+#define FAILED "StateCommandFailed"
 
 static const struct {
     const char *name;
@@ -84,13 +85,16 @@ static int run_command(struct df_context *c, size_t which, struct df_buf *tail, 
 static int fail_command(struct df_context *c, size_t which, const char *text, struct df_err *err)
 {
     struct df_failure f;
-    char words[24];
+    char words[24], name[DF_TOOL_COMMAND_TEXT];
     const char *const *w = commands[which].words;
     bool is_state = df_streq(w[0], "state");
     (void)snprintf(words, sizeof words, "%s%s%s", w[0], is_state ? " " : "", is_state ? w[1] : "");
     df_tool_read_failure(c, text, &f);
     c->logged = f;
-    return df_tool_failed(c, &f, words, "StateCommandFailed", err);
+    if (df_streq(words, "force-unlock"))
+        return df_failure_explain_unlock(&f, df_tool_command_name(&c->tool, words, name),
+                                         word_at(c, 1), FAILED, err);
+    return df_tool_failed(c, &f, words, FAILED, err);
 }
 
 static void succeed(struct df_context *c, bool changes)

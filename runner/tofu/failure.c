@@ -17,13 +17,16 @@ static const char *next_line(const char *line)
     return end ? end + 1 : line + strlen(line);
 }
 
-/* The text after "Error: " in a line, which may be in a frame; NULL: the line has none. */
+/* The text after "Error: " in a line, which may be in a frame; NULL: the line has none. terraform's
+ * force-unlock prints its error without that word. */
 static const char *error_words(const char *line)
 {
-    static const char mark[] = "Error: ";
+    static const char mark[] = "Error: ", unmarked[] = "Failed to unlock state: ";
     const char *at = line;
     while (*at == ' ' || (unsigned char)*at >= 0x80)
         at++;
+    if (df_starts_with(line, unmarked))
+        return line;
     return df_starts_with(at, mark) ? at + strlen(mark) : NULL;
 }
 
@@ -290,4 +293,19 @@ int df_failure_explain(const struct df_failure *f, const char *what, const char 
     return df_fail_reason(err, DF_ERR_USER, reason, "%s: %s%s%s%s%s%s", what, f->summary,
                           *f->place ? " (" : "", f->place, *f->place ? ")" : "",
                           *f->detail ? ": " : "", f->detail);
+}
+
+int df_failure_explain_unlock(const struct df_failure *f, const char *what, const char *id,
+                              const char *fallback, struct df_err *err)
+{
+    struct df_failure_holder h;
+    df_failure_holder(f, &h);
+    if (!*h.id || df_streq(h.id, id))
+        return df_failure_explain(f, what, fallback, false, err);
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
+                          "%s: the state is locked%s%s%s%s%s%s (lock %s), not with the ID %s: that "
+                          "lock stays. If its holder is gone, release it with `dayfly state unlock "
+                          "EXECUTOR %s`",
+                          what, *h.who ? " by " : "", h.who, *h.who ? ", " : "", h.operation,
+                          *h.who ? " since " : "", h.created, h.id, id, h.id);
 }

@@ -42,4 +42,9 @@ void df_failure_holder(const struct df_failure *f, struct df_failure_holder *ret
 int df_failure_explain(const struct df_failure *f, const char *what, const char *fallback,
                        bool terrakube, struct df_err *err);
 
+/* As df_failure_explain() for a force-unlock with this ID. If another lock is held: StateLocked, with
+ * both IDs. Returns -1. */
+int df_failure_explain_unlock(const struct df_failure *f, const char *what, const char *id,
+                              const char *fallback, struct df_err *err);
+
 #endif

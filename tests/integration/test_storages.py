@@ -222,7 +222,10 @@ def test_a_foreign_lock_is_released_in_a_run_of_the_tool_s_own_command(either_ho
         s3.request("PUT", "/executors/e/terraform.tfstate.tflock", json.dumps(lock).encode())
         assert "`dayfly state unlock e ID`" in home.dayfly("state", "unlock", "e", code=3).stderr
         home.dayfly("run", "e", "--auto-approve", code=1)
-        home.dayfly("state", "unlock", "e", lock["ID"].replace("1", "9"), code=1)
+        other = home.json("state", "unlock", "e", lock["ID"].replace("1", "9"), code=1)
+        said = other["run"]["status"]
+        assert said["reason"] == "StateLocked" and "not with the ID 99999999-2222-3333-4444-555555555555" in said["message"], said
+        assert f'`dayfly state unlock EXECUTOR {lock["ID"]}`' in said["message"], said
         assert s3.keys() == ["executors/e/terraform.tfstate.tflock"], "a lock with another ID stays"
         released = home.dayfly("state", "unlock", "e")
         assert "successfully unlocked" in released.stdout, released.stdout
