@@ -61,7 +61,7 @@ static int on_event(void *arg, const struct df_sse_event *event)
 /* After a broken connection the stream is resumed after its last event. */
 static int follow(struct df_cli *cli, const char *path, struct tail *t, struct df_err *err)
 {
-    for (;;) {
+    for (bool said = false;;) {
         const struct df_client_stream stream = {
             .path = path, .last_id = t->last_id, .fn = on_event, .arg = t};
         int result = df_client_stream(cli->client, &stream, err);
@@ -69,6 +69,11 @@ static int follow(struct df_cli *cli, const char *path, struct tail *t, struct d
             return 0;
         if (result < 0 && err->cls != DF_ERR_RETRY)
             return -1;
+        /* A service that answers with a refusal has its reason; one that ends is found again. */
+        if (result < 0 && err->reason[0] && !said) {
+            df_cli_note("%s; trying again", err->message);
+            said = true;
+        }
         if (df_cli_reconnect(cli, err) < 0)
             return -1;
     }

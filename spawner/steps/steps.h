@@ -101,5 +101,8 @@ int df_step_state_access(struct df_spawner *s, const char *uid, const char *pass
  * authorized the reader. *ret_end: the present size of the stream. */
 int df_step_read(struct df_spawner *s, const char *uid, enum df_stream stream, int64_t offset,
                  struct df_buf *b, int64_t *ret_end, struct df_err *err) DF_MUST_CHECK;
+/* How many bytes of a step's log are stored; 0 if there is none. */
+int df_step_log_size(struct df_spawner *s, const char *uid, int64_t *ret,
+                     struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -125,6 +125,13 @@ int df_step_read(struct df_spawner *s, const char *uid, enum df_stream stream, i
     return 0;
 }
 
+int df_step_log_size(struct df_spawner *s, const char *uid, int64_t *ret, struct df_err *err)
+{
+    char key[96];
+    stream_key(uid, DF_STREAM_LOG, key);
+    return df_blob_size(s->blobs, key, ret, err);
+}
+
 /* ---- for the reconcilers ---- */
 
 int df_stream_complete(struct df_spawner *s, const struct df_engine_step *step,

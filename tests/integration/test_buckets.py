@@ -170,6 +170,20 @@ def test_a_run_leaves_everything_in_the_bucket_and_nothing_readable(home, s3):
     assert not any("probe/" in name for name in names)
 
 
+@pytest.mark.parametrize("more", [[], ["--events"]], ids=["log", "events"])
+def test_logs_say_that_the_bucket_does_not_answer(home, s3, more):
+    with serve(home, s3):
+        provision(home)
+        s3.stop()
+        asked = home.dayfly("logs", "net", *more, code=None)
+        assert asked.returncode and asked.stdout == "" and s3.address in asked.stderr, asked.stderr
+        assert "the log of net-1 cannot be read now: the storage does not answer" in asked.stderr
+        followed = subprocess.Popen([DAYFLY, "logs", "--follow", "net", *more], env=home.env, stderr=subprocess.PIPE, text=True)
+        assert "the storage does not answer" in followed.stderr.readline()
+        s3.start()
+        assert followed.wait(DEADLINE) == 0
+
+
 def test_a_bucket_may_stand_before_the_name_of_its_host_and_trust_a_ca_of_its_own(home, tmp_path):
     pair = web.self_signed(tmp_path, "localhost", "DNS:localhost,DNS:blobs.localhost")
     with S3(tmp_path / "s3", pair=pair, domain="localhost") as server:

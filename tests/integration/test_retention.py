@@ -184,6 +184,18 @@ def test_plans_of_ended_runs_and_old_logs_go_and_their_runs_stay(home):
         assert names(server, "runs") == ["net-1", "net-2"] and len(names(server, "taskactions")) == 3
         assert {f"data/logs/{steps['net-2-plan']}.log", f"data/plans/{steps['net-2-plan']}"} <= set(blobs(server))
         assert home.dayfly("approve", "net-2", "-f").returncode == 0
+        for more in ([], ["--step", "apply"], ["--events"], ["--follow"]):
+            asked = home.dayfly("logs", "net-1", *more, code=1)
+            assert asked.stdout == "" and "the log of net-1 was removed: retention.logs of the service's configuration keeps logs until 20" in asked.stderr, more
+
+
+def test_a_log_that_the_storage_lost_is_told(home):
+    with serve(home, runs=0) as server:
+        provision(home)
+        for path in (server.data / "blobs" / "data" / "logs").iterdir():
+            path.unlink()
+        lost = home.dayfly("logs", "net-1", code=1)
+        assert lost.stdout == "" and "the log of net-1 is not stored any more" in lost.stderr
 
 
 def test_orphans_are_listed_and_if_asked_removed_when_they_are_a_day_old_but_states_never(home):

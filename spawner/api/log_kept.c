@@ -1,0 +1,74 @@
+#include "spawner/api/log_kept.h"
+
+#include "common/base/clock.h"
+#include "spawner/requests/leftovers.h"
+#include "spawner/steps/steps.h"
+
+/* *ret: the newest of these steps that had a log and has none; or NULL, also if any has one. */
+static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, cJSON **ret,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *removed = NULL;
+    const char *run = df_json_str(steps->run, "metadata.name");
+    for (size_t i = steps->first; i < steps->end; i++) {
+        DF_JSON cJSON *task = NULL;
+        char name[64];
+        int64_t size = 0;
+        if (df_model_name(run, steps->recipe->steps[i].name, name, err) < 0 ||
+            df_store_find(s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0)
+            return -1;
+        if (!task)
+            continue;
+        if (df_step_log_size(s, df_json_str(task, "metadata.uid"), &size, err) < 0)
+            return -1;
+        if (size)
+            return 0;
+        /* A runner says at once what it does; one that never claimed the step said nothing. */
+        if (df_task_is_final(task) && df_json_at(task, "status.claimedBy")) {
+            cJSON_Delete(removed);
+            removed = DF_TAKE(task);
+        }
+    }
+    *ret = DF_TAKE(removed);
+    return 0;
+}
+
+static int fail_removed(struct df_spawner *s, const cJSON *run, const cJSON *task,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    const char *uid = df_json_str(task, "spec.executorRef.uid");
+    if (uid)
+        (void)df_store_get_by_uid(s->store, DF_KIND_EXECUTOR, uid, &executor, NULL);
+    int64_t age_us = df_retained_of(s->config, executor).logs_us;
+    int64_t now_us = df_real_us(), until_us = df_task_ended_at(task, now_us) + age_us;
+    const char *name = df_json_str(run, "metadata.name");
+    bool has_own = df_json_str(executor, "spec.retention.logs") != NULL;
+    char time[DF_TIME_LEN];
+    if (!age_us || until_us > now_us)
+        return df_fail_reason(err, DF_ERR_NOT_FOUND, "LogRemoved",
+                              "the log of %s is not stored any more: retention.logs was shorter "
+                              "before, or the storage lost it",
+                              name);
+    (void)df_time_format(until_us, time);
+    return df_fail_reason(err, DF_ERR_NOT_FOUND, "LogRemoved",
+                          "the log of %s was removed: %s keeps logs until %s", name,
+                          has_own ? "spec.retention.logs of its executor"
+                                  : "retention.logs of the service's configuration",
+                          time);
+}
+
+int df_log_check_kept(struct df_spawner *s, const struct df_log_steps *steps, struct df_err *err)
+{
+    DF_JSON cJSON *removed = NULL;
+    struct df_err why = {0};
+    if (find_removed(s, steps, &removed, &why) < 0) {
+        (void)df_err_pass(err, &why);
+        return why.cls != DF_ERR_RETRY
+                   ? -1
+                   : df_err_wrap(err,
+                                 "the log of %s cannot be read now: the storage does not answer",
+                                 df_json_str(steps->run, "metadata.name"));
+    }
+    return removed ? fail_removed(s, steps->run, removed, err) : 0;
+}

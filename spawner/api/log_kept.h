@@ -1,0 +1,21 @@
+/* log_kept.h - is the log that somebody asks for still there? */
+#ifndef DF_API_LOG_KEPT_H
+#define DF_API_LOG_KEPT_H
+
+#include "spawner/model/recipe.h"
+#include "spawner/spawner.h"
+
+/* Some steps of a run: those of its recipe from first on, before end. */
+struct df_log_steps {
+    const cJSON *run;
+    const struct df_recipe *recipe;
+    size_t first, end;
+};
+
+/* To be asked before an answer begins, because nothing can be told behind its head. Fails as the
+ * storage does if that does not answer, and with NOT_FOUND LogRemoved if these steps had logs and
+ * none is stored any more. The events of a step go with its log. Any thread. */
+int df_log_check_kept(struct df_spawner *s, const struct df_log_steps *steps,
+                      struct df_err *err) DF_MUST_CHECK;
+
+#endif
