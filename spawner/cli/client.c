@@ -34,7 +34,7 @@ static int copy_string(const char *from, char **ret)
 int df_client_address_copy(const struct df_client_address *from, struct df_client_address *ret,
                            struct df_err *err)
 {
-    struct df_client_address copy = {0};
+    struct df_client_address copy = {.is_stray = from->is_stray};
     if (copy_string(from->url, &copy.url) < 0 || copy_string(from->token, &copy.token) < 0 ||
         copy_string(from->ca_file, &copy.ca_file) < 0) {
         df_client_address_free(&copy);
@@ -122,19 +122,25 @@ static int add_idempotency_key(struct df_strs *headers, const char *key, struct 
 }
 
 /* After 401: adds to the message where this command takes its token from. */
-static int name_token(int status, struct df_err *err)
+static int name_token(const struct df_client *c, int status, struct df_err *err)
 {
     if (status != 401)
         return -1;
     struct df_err whole = *err;
     return df_fail_reason(err, whole.cls, whole.reason,
                           "%s; the token of this command is the first line of --token-file FILE, "
-                          "else DAYFLY_TOKEN",
-                          whole.message);
+                          "else DAYFLY_TOKEN%s",
+                          whole.message,
+                          c->address.is_stray
+                              ? ". The service of this machine got it, because neither "
+                                "--server nor DAYFLY_SERVER is set: name the service that it "
+                                "is for, or unset DAYFLY_TOKEN"
+                              : "");
 }
 
 /* The message becomes the problem's `detail`, which is for people; class and reason stay. */
-static int check_answer(const struct df_http_response *r, const char *what, struct df_err *err)
+static int check_answer(const struct df_client *c, const struct df_http_response *r,
+                        const char *what, struct df_err *err)
 {
     if (df_http_check(r, what, err) == 0)
         return 0;
@@ -145,13 +151,13 @@ static int check_answer(const struct df_http_response *r, const char *what, stru
     const char *detail = df_json_str(problem, "detail");
     if (detail)
         (void)df_fail_reason(err, whole.cls, whole.reason, "%s", detail);
-    return name_token(r->status, err);
+    return name_token(c, r->status, err);
 }
 
-static int parse_answer(const struct df_http_response *r, const char *what, cJSON **ret,
-                        struct df_err *err)
+static int parse_answer(const struct df_client *c, const struct df_http_response *r,
+                        const char *what, cJSON **ret, struct df_err *err)
 {
-    if (check_answer(r, what, err) < 0)
+    if (check_answer(c, r, what, err) < 0)
         return -1;
     if (!ret)
         return 0;
@@ -186,7 +192,7 @@ int df_client_call(struct df_client *c, const char *method, const char *path, co
     if (send_to(c, &req, &r, err) < 0)
         return -1;
     DF_FREE char *what = df_strf("%s %s", method, path);
-    return parse_answer(&r, what ? what : method, ret, err);
+    return parse_answer(c, &r, what ? what : method, ret, err);
 }
 
 #define ALIVE_TIMEOUT_MS 3000
@@ -220,7 +226,7 @@ int df_client_put_bytes(struct df_client *c, const char *path, const void *bytes
     DF_HTTP_RESPONSE struct df_http_response r = {0};
     if (send_to(c, &req, &r, err) < 0)
         return -1;
-    return check_answer(&r, path, err);
+    return check_answer(c, &r, path, err);
 }
 
 int df_client_post_file(struct df_client *c, const char *path, int fd, size_t n, cJSON **ret,
@@ -237,7 +243,7 @@ int df_client_post_file(struct df_client *c, const char *path, int fd, size_t n,
     DF_HTTP_RESPONSE struct df_http_response r = {0};
     if (send_to(c, &req, &r, err) < 0)
         return -1;
-    return parse_answer(&r, path, ret, err);
+    return parse_answer(c, &r, path, ret, err);
 }
 
 int df_client_fetch(struct df_client *c, const char *path, df_bytes_fn fn, void *arg,
@@ -254,7 +260,7 @@ int df_client_fetch(struct df_client *c, const char *path, df_bytes_fn fn, void 
     DF_HTTP_RESPONSE struct df_http_response r = {0};
     if (send_to(c, &req, &r, err) < 0)
         return -1;
-    return check_answer(&r, path, err);
+    return check_answer(c, &r, path, err);
 }
 
 struct download {
@@ -320,7 +326,7 @@ static int read_stream(struct df_client *c, const struct df_client_stream *strea
         (void)df_err_pass(err, &s->err);
         return df_err_wrap(err, "%s", stream->path);
     }
-    return check_answer(&r, stream->path, err);
+    return check_answer(c, &r, stream->path, err);
 }
 
 int df_client_stream(struct df_client *c, const struct df_client_stream *stream, struct df_err *err)

@@ -16,6 +16,7 @@ struct df_client_address {
     char *url;     /* owned, without a slash at the end */
     char *token;   /* owned, a secret; NULL: none */
     char *ca_file; /* owned; NULL: the system's */
+    bool is_stray; /* the caller has a token but named no server: that of this machine gets it */
 };
 void df_client_address_free(struct df_client_address *a);
 int df_client_address_copy(const struct df_client_address *from, struct df_client_address *ret,

@@ -258,6 +258,7 @@ static int open_connection(struct df_connection *c, struct df_err *err)
     }
     if (load_config(c, err) < 0)
         return -1;
+    c->address.is_stray = c->address.token != NULL;
     return look_for(c, err);
 }
 

@@ -91,6 +91,7 @@ static int run_mirror(const char *tool, const struct df_mirror_store *s, const c
     (void)df_strs_add(&argv, tool);
     (void)df_strs_add(&argv, "providers");
     (void)df_strs_add(&argv, "mirror");
+    (void)df_strs_add(&argv, "-no-color");
     for (size_t i = 0; i < platforms->len; i++)
         (void)df_strs_addf(&argv, "-platform=%s", platforms->items[i]);
     (void)df_strs_add(&argv, into);
@@ -157,6 +158,7 @@ int df_mirror_tool_lock(const char *tool, const struct df_mirror_store *s, const
     (void)df_strs_add(&argv, tool);
     (void)df_strs_add(&argv, "providers");
     (void)df_strs_add(&argv, "lock");
+    (void)df_strs_add(&argv, "-no-color");
     (void)df_strs_addf(&argv, "-fs-mirror=%s", root);
     (void)df_strs_addf(&argv, "-platform=%s", p->archive.platform);
     if (write_module(module, p, err) < 0 || run(s, module, &argv, "providers lock", err) < 0)

@@ -18,26 +18,32 @@ static int make_token(char token[TOKEN_LEN], char sha256[DF_SHA256_HEX], struct 
     return df_sha256_hex(token, strlen(token), sha256, err);
 }
 
-/* file: the token file to which the line was added, or NULL. */
+static int print_document(const struct df_cli *cli, const char *token, const char *line,
+                          struct df_err *err)
+{
+    DF_JSON cJSON *doc = cJSON_CreateObject();
+    if (df_json_add_str(doc, "token", token, err) < 0 ||
+        df_json_add_str(doc, "line", line, err) < 0)
+        return -1;
+    return df_cli_print_json(cli, doc, err);
+}
+
+/* What is no terminal gets the token alone, as TOKEN=$(...) needs it. file: the token file to which
+ * the line was added, or NULL. */
 static int print_token(const struct df_cli *cli, const char *token, const char *line,
                        const char *file, struct df_err *err)
 {
-    if (df_cli_output(cli)[0]) {
-        DF_JSON cJSON *doc = cJSON_CreateObject();
-        if (df_json_add_str(doc, "token", token, err) < 0 ||
-            df_json_add_str(doc, "line", line, err) < 0)
-            return -1;
-        return df_cli_print_json(cli, doc, err);
-    }
-    DF_FREE char *text =
-        file ? df_strf("Token, shown this once:\n  %s\nIts line was added to %s\n", token, file)
-             : df_strf("Token, shown this once:\n  %s\n"
-                       "Line for the token file (auth.tokenFile):\n  %s\n",
-                       token, line);
+    if (df_cli_output(cli)[0])
+        return print_document(cli, token, line, err);
+    DF_FREE char *text = df_strf(cli->out_tty ? "Token, shown this once:\n  %s\n" : "%s\n", token);
     if (!text)
         return df_fail_oom(err);
     int result = df_cli_print(text, err);
     explicit_bzero(text, strlen(text));
+    if (file)
+        df_cli_note("its line was added to %s", file);
+    else
+        df_cli_note("its line for the token file (auth.tokenFile): %s", line);
     return result;
 }
 

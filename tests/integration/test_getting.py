@@ -4,6 +4,7 @@ import fcntl
 import hashlib
 import json
 import os
+import re
 import stat
 import struct
 import subprocess
@@ -417,9 +418,9 @@ def test_a_new_token_goes_into_the_file_that_is_named(home):
     path = home.directory / "new-tokens"
     tokens = {}
     for name, role in (("boss", "admin"), ("ci", "read")):
-        out = home.dayfly("token", "create", "--name", name, "--role", role, "--token-file", path).stdout
-        tokens[name] = out.split("\n")[1].strip()
-        assert str(path) in out
+        made = home.dayfly("token", "create", "--name", name, "--role", role, "--token-file", path)
+        tokens[name] = made.stdout.removesuffix("\n")
+        assert made.stderr == f"dayfly: its line was added to {path}\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
     assert home.dayfly("token", "list", "--token-file", path).stdout.split()[2:] == ["boss", "admin", "ci", "read"]
     before = path.read_text()
@@ -427,6 +428,13 @@ def test_a_new_token_goes_into_the_file_that_is_named(home):
     assert again.stdout == "" and "dayfly token revoke ci" in again.stderr and path.read_text() == before
     with dayfly.Server(home, "--set", f"auth.tokenFile={path}"):
         home.dayfly("get", "runs", env={"DAYFLY_TOKEN": tokens["ci"]})
+
+
+def test_a_pipe_gets_the_token_alone_and_a_person_its_line_beside_it(home):
+    script = 'TOKEN=$("$DAYFLY" token create --name ci --role read); printf "<%s>" "$TOKEN"'
+    made = subprocess.run(["sh", "-c", script], env={**home.env, "DAYFLY": str(dayfly.DAYFLY)}, capture_output=True, text=True)
+    token = re.fullmatch("<(dayfly_[0-9a-f]{64})>", made.stdout)[1]
+    assert f"ci read {hashlib.sha256(token.encode()).hexdigest()}" in made.stderr and token not in made.stderr
 
 
 def test_a_line_is_added_below_one_without_an_end(home):
@@ -455,6 +463,12 @@ def test_who_has_no_token_is_told_where_one_is_taken_from(home):
     with dayfly.Server(home, "--set", f"auth.tokenFile={path}"):
         error = home.dayfly("get", "runs", code=1).stderr
         assert "DAYFLY_TOKEN" in error and "--token-file" in error
+
+
+def test_a_token_of_another_service_that_the_environment_has_is_named(home):
+    module = home.module("m", "")
+    error = home.dayfly("run", module, env={"DAYFLY_TOKEN": "of-another-service"}, code=1).stderr
+    assert "neither --server nor DAYFLY_SERVER is set: name the service that it is for, or unset DAYFLY_TOKEN" in error, error
 
 
 # ---- help -----------------------------------------------------------------------------------------------------------

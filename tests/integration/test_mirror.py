@@ -97,6 +97,13 @@ def test_a_lock_file_with_checksums_of_contents_alone_is_enough(home, registry, 
     assert f"{SOURCE} 1.0.0 {OTHER}: failed: " in said
 
 
+def test_the_words_of_the_tool_have_no_remains_of_its_colours(home, registry):
+    registry.archives.clear()
+    for module in (locked(home, registry), home.module("free", MODULE)):
+        said = mirror(home, registry, home.directory / "providers", module, code=1).stderr
+        assert "exit code 1" in said and "[0m" not in said and "[31m" not in said, said
+
+
 def test_an_interrupted_mirror_is_continued(home, registry):
     place, began, over = home.directory / "providers", threading.Event(), threading.Event()
     modules = [locked(home, registry), locked(home, registry, "second", version="2.0.0")]
