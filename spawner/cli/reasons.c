@@ -67,8 +67,9 @@ const struct df_reason df_reasons[] = {
      "Add a `backend` or `cloud` block to the module, or go back to dayfly's storage: `dayfly set "
      "EXECUTOR storage=managed`."},
     {"InitFailed", "`init` failed; nothing was planned.",
-     "Read the log above. Without network, configure providers.filesystemMirror or "
-     "providers.pluginCacheDirectory."},
+     "Read the log above. Without a way to the registries, let providers.mirror.directory name a "
+     "mirror (docs/airgap.md says how one is made); for steps on this machine "
+     "providers.filesystemMirror may do so, too."},
     {"CredentialsMissing", "The provider found no credentials, or they are no longer valid.",
      "`dayfly run` without a service passes those of your shell (docs/variables.md); with a "
      "service use --env NAME. Keep them with `dayfly secret set` and spec.integrations."},

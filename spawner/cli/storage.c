@@ -40,7 +40,9 @@ static int print_usage(struct df_cli *cli, const cJSON *doc, bool of_one, struct
         add_row(&t, "(all)", df_json_at(doc, "total"));
     if (df_table_print(&t, 0, &out, err) < 0)
         return -1;
-    (void)df_buf_adds(&out, "Outputs of a managed state are in the state.\n");
+    (void)df_buf_adds(&out,
+                      "OUTPUTS of a managed state, which has them itself, are copies with their "
+                      "secrets masked.\n");
     if (!of_one) {
         add_line(&out, "Audit trail", df_json_at(doc, "total.audit"));
         add_line(&out, "Belong to nothing (dayfly gc --dry-run lists them)",

@@ -350,6 +350,7 @@ def test_a_module_that_cannot_work_fails_with_tofus_own_words(home, server, text
     status = finished(home, "bad-1")
     assert status["phase"] == "Failed" and status["reason"] in reason.split("|"), status
     assert words in status["message"], status
+    assert ("providers.mirror.directory" in home.dayfly("why", "bad-1").stdout) == (words == "registry.invalid")
 
 
 def test_secrets_reach_tofu_and_nothing_else(home, server):

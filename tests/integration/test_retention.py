@@ -15,8 +15,8 @@ def serve(home, **keys):
     return Server(home, config="retention:\n" + "".join(f"  {key}: {value}\n" for key, value in keys.items()))
 
 
-def provision(home, name="net", times=1):
-    home.module(name, MODULE)
+def provision(home, name="net", times=1, module=MODULE):
+    home.module(name, module)
     for n in range(times):
         home.dayfly("run", name, "--auto-approve", "--var", f"n={n}", cwd=home.directory)
 
@@ -227,18 +227,19 @@ def test_orphans_are_listed_and_if_asked_removed_when_they_are_a_day_old_but_sta
 def test_usage_counts_what_there_is_of_each_executor(home):
     with serve(home) as server:
         provision(home, "net", times=2)
-        provision(home, "db")
+        provision(home, "db", module=MODULE + 'output "it" { value = terraform_data.it.output }\n')
         wait_for("the plans to go", lambda: not any("/plans/" in blob for blob in blobs(server)))
         usage = home.json("storage", "usage")
         net, db = (next(row for row in usage["executors"] if row["name"] == name) for name in ("net", "db"))
         kept = [server.data / "blobs" / key for key in blobs(server)]
-        for kind, directory in (("states", "state"), ("logs", "logs"), ("plans", "plans"), ("outputs", "outputs")):
+        for kind, directory in (("states", "state"), ("logs", "logs"), ("plans", "plans"), ("outputs", "shown")):
             there = [p for p in kept if f"/data/{directory}/" in str(p)]
             counted = [p for p in there if p.suffix != ".events"]  # a log is two files
             assert usage["total"][kind] == {"count": len(counted), "bytes": sum(p.stat().st_size for p in there)}
             assert net[kind]["bytes"] + db[kind]["bytes"] == usage["total"][kind]["bytes"]
         assert net["documents"]["count"] == 1 + 2 + 4 and usage["total"]["audit"]["count"] > 0 and usage["orphans"]["count"] == 0
         assert (net["states"]["count"], db["states"]["count"], net["outputs"]["count"]) == (len(versions(server, "net")), 1, 0)
+        assert db["outputs"]["count"] == 2  # of its apply, and the newest of the executor
         alone, = home.json("storage", "usage", "db")["executors"]
         assert {k: v for k, v in alone.items() if k != "documents"} == {k: v for k, v in db.items() if k != "documents"}  # they lose labels
         assert "net" in home.dayfly("storage", "usage").stdout
