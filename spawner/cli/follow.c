@@ -38,6 +38,7 @@ struct follow {
     bool log_ended;         /* all log lines of the ended run were received */
     int64_t final_ms;       /* monotonic: when the end of the run was seen; 0: not yet */
     bool canceled;          /* this command requested it */
+    int64_t signaled_ms;    /* monotonic: the last signal that counted; 0: none */
     bool left;
     char *ahead;     /* the printed message about the run before this one; owned */
     char *behind;    /* the run for whose approval this run would have waited; owned */
@@ -376,6 +377,10 @@ static void cancel(struct follow *f)
 static void interrupted(struct follow *f)
 {
     bool embedded = df_connection_kind(f->cli->server) == DF_SERVICE_EMBEDDED;
+    int64_t now_ms = df_mono_ms();
+    if (f->signaled_ms && now_ms - f->signaled_ms < DF_SIGNALS_SAME_MS)
+        return;
+    f->signaled_ms = now_ms;
     if (f->question == QUESTION_OPEN)
         drop_plan(f);
     else if (f->canceled || !(f->o->ours || embedded))

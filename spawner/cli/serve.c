@@ -62,7 +62,7 @@ static int serve(const struct df_config *config, int signals_fd, struct df_err *
     wait_for_signal(signals_fd);
     df_info("stopping: steps under way on this machine are asked to end and store their state, "
             "those in pods live on; a second signal ends this process at once");
-    df_signals_release();
+    df_signals_release_later();
     df_service_leave(service, true);
     if (has_siblings(config))
         (void)poll(NULL, 0, LINGER_MS);

@@ -1,6 +1,7 @@
 """What a person or a script meets at the command line: real programs, real tool, real terminals."""
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -207,13 +208,26 @@ def test_a_signal_in_mid_apply_cancels_and_waits_for_the_state(home, sig):
     assert "first" in [r["name"] for r in state["resources"]]
 
 
+def test_a_signal_that_comes_to_the_process_and_to_its_group_is_one(home):
+    module, gate = slow(home)
+    run = home.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve", stdout=subprocess.PIPE, start_new_session=True)
+    dayfly.wait_for("the apply to begin", lambda: begun(gate))
+    run.send_signal(signal.SIGTERM)
+    os.killpg(run.pid, signal.SIGTERM)
+    text = run.communicate(timeout=dayfly.DEADLINE)[0]
+    assert run.returncode == 1 and "Canceling slow-1" in text and "Leaving now" not in text, text
+
+
 def test_a_second_signal_leaves_and_the_next_command_tells_the_end(home):
     module, gate = slow(home)
     run = home.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve", stdout=subprocess.PIPE)
     dayfly.wait_for("the apply to begin", lambda: begun(gate))
+    runner = home.json("get", "taskaction", "slow-1-apply")["status"]["claimedBy"]["pid"]
+    os.kill(runner, signal.SIGSTOP)  # the step must not end before the second signal
     run.send_signal(signal.SIGINT)
-    run.send_signal(signal.SIGTERM)
+    dayfly.wait_for("a later signal to count", lambda: run.poll() is not None or run.send_signal(signal.SIGTERM))
     text = run.communicate(timeout=dayfly.DEADLINE)[0]
+    os.kill(runner, signal.SIGCONT)
     assert run.returncode == 130, text
     assert text.index("Canceling slow-1") < text.index("Leaving now")
 
