@@ -1,6 +1,5 @@
 #include "spawner/cli/progress.h"
 
-#include "common/base/clock.h"
 #include "spawner/cli/text.h"
 #include "spawner/model/model.h"
 
@@ -65,8 +64,7 @@ static void say_ended(struct df_progress *p, struct df_progress_step *s, const c
     bool good = df_task_succeeded(task);
     df_view_idle(p->view);
     df_view_say(p->view, good ? DF_TONE_STRONG : DF_TONE_BAD, "%s: %s in %s", s->name,
-                good ? "done" : "ended",
-                df_text_duration(df_text_timeline(task, NULL, NULL, df_real_us()), took));
+                good ? "done" : "ended", df_text_duration(df_text_took(task), took));
     s->ended = true;
 }
 

@@ -7,7 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
-#include "spawner/model/model.h"
+#include "spawner/model/task_parts.h"
 
 #define SECOND 1000000LL
 #define MINUTE (60 * SECOND)
@@ -66,30 +66,11 @@ int64_t df_text_span(const cJSON *doc, const char *start, const char *end, int64
     return b > a ? b - a : 0;
 }
 
-/* The earliest or latest time in the timeline of entries with this name; NULL: of all entries. */
-static int64_t timeline_time(const cJSON *task, const char *name, bool latest, int64_t fallback)
+int64_t df_text_took(const cJSON *task)
 {
-    int64_t found = -1, us = 0;
-    const cJSON *entry = NULL;
-    cJSON_ArrayForEach (entry, df_json_at(task, "status.timeline")) {
-        const char *at = df_json_str(entry, "at");
-        bool wanted = !name || df_streq(df_json_str(entry, "name"), name);
-        if (wanted && at && df_time_parse(at, &us, NULL) == 0 &&
-            (found < 0 || (latest ? us > found : us < found)))
-            found = us;
-    }
-    return found < 0 ? fallback : found;
-}
-
-int64_t df_text_timeline(const cJSON *task, const char *from, const char *to, int64_t now_us)
-{
-    int64_t a = timeline_time(task, from, false, -1);
-    int64_t b = to                       ? timeline_time(task, to, true, -1)
-                : df_task_is_final(task) ? timeline_time(task, NULL, true, now_us)
-                                         : now_us;
-    if (a < 0 || b < 0)
-        return -1;
-    return b > a ? b - a : 0;
+    int64_t ended = df_task_ended_at(task, 0);
+    int64_t begun = df_task_timeline(task, "queued", df_task_timeline(task, "created", ended));
+    return ended > begun ? ended - begun : 0;
 }
 
 void df_text_safe(struct df_buf *out, const char *s, size_t n)

@@ -23,9 +23,9 @@ const char *df_text_bytes(int64_t bytes, char out[DF_SHORT_TEXT]);
  * if the first one is absent or invalid. */
 int64_t df_text_span(const cJSON *doc, const char *start, const char *end, int64_t now_us);
 
-/* Microseconds between two entries of a TaskAction's timeline. from NULL: the first entry; to NULL:
- * the last one if the TaskAction is final, else now_us. -1 if one is absent. */
-int64_t df_text_timeline(const cJSON *task, const char *from, const char *to, int64_t now_us);
+/* Microseconds that an ended step took, by the service's clock alone: those of its runner and of this
+ * machine may be other ones. */
+int64_t df_text_took(const cJSON *task);
 
 /* Appends untrusted text. Control characters other than newline and tab become ^X, so that no log
  * line can move the cursor or set the window's title. */

@@ -242,9 +242,21 @@ static void a_timeline_shows_what_each_stage_took(void **state)
     assert_int_equal(df_timeline_add(task, (struct df_table_shape){0}, &out, NULL), 0);
     assert_non_null(strstr(df_buf_str(&out), "claimed    2026-11-21T10:00:00.012000Z   +0.012 s"));
     assert_non_null(strstr(df_buf_str(&out), "executed   2026-11-21T10:00:01.512000Z   +1.500 s"));
-    assert_int_equal(df_text_timeline(task, NULL, "executed", 0), 1512000);
-    assert_int_equal(df_text_timeline(task, "claimed", "executed", 0), 1500000);
-    assert_int_equal(df_text_timeline(task, "nothing", "executed", 0), -1);
+}
+
+static void what_a_step_took_is_told_by_the_clock_of_the_service_alone(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task =
+        json("{'status':{'timeline':[{'name':'queued','at':'2026-11-21T10:00:00.000000Z'},"
+             "{'name':'claimed','at':'2026-11-21T10:00:00.012000Z'},"
+             "{'name':'sourced','at':'2026-11-21T09:56:00.512000Z'},"
+             "{'name':'executed','at':'2026-11-21T10:04:01.512000Z'}],"
+             "'conditions':[{'type':'Progressing','status':'False','reason':'Planned',"
+             "'lastTransitionTime':'2026-11-21T10:00:02.500000Z'}]}}");
+    assert_int_equal(df_text_took(task), 2500000);
+    DF_JSON cJSON *unknown = json("{'status':{}}");
+    assert_int_equal(df_text_took(unknown), 0);
 }
 
 static void outputs_look_as_the_tool_shows_them_and_hide_what_is_sensitive(void **state)
@@ -585,6 +597,7 @@ int main(void)
         cmocka_unit_test(an_unknown_kind_is_answered_with_the_nearest),
         cmocka_unit_test(details_leave_out_what_has_no_value),
         cmocka_unit_test(a_timeline_shows_what_each_stage_took),
+        cmocka_unit_test(what_a_step_took_is_told_by_the_clock_of_the_service_alone),
         cmocka_unit_test(outputs_look_as_the_tool_shows_them_and_hide_what_is_sensitive),
         cmocka_unit_test(the_document_of_a_run_holds_its_four_parts),
         cmocka_unit_test(a_run_without_a_plan_has_null_for_its_summary),
