@@ -5,6 +5,7 @@ import functools
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -12,10 +13,11 @@ import urllib.parse
 import urllib.request
 
 import pytest
+import yaml
 
 from lib import buckets, web
 from lib.backends import PATH, Amazon, Azure, Google, Web
-from lib.dayfly import DAYFLY, DEADLINE, Server, wait_for
+from lib.dayfly import DAYFLY, DEADLINE, ROOT, Server, wait_for
 
 STORES = {"s3": Amazon, "dynamodb": functools.partial(Amazon, table="locks"), "azurerm": Azure, "gcs": Google, "http": Web}
 OBJECTS = {"gcs": Google.STATE, "http": "e"}
@@ -53,6 +55,19 @@ def places_of(secret, directory):
     """Files of the service and of its steps with this text."""
     return [pathlib.Path(path) / name for path, _, names in os.walk(directory) for name in names
             if secret.encode() in read(pathlib.Path(path) / name)]
+
+
+def test_the_example_for_a_private_s3_is_enough(home, tmp_path):
+    text, = [b for b in re.findall(r"^```yaml\n(.*?)^```$", (ROOT / "docs/objects.md").read_text(), re.M | re.S) if "use_path_style" in b]
+    with buckets.S3(tmp_path / "s3") as s3, Server(home):
+        spec = yaml.safe_load(text.replace("https://s3.example.com", s3.url).replace("tofu-states", "blobs"))["spec"]
+        for key, value in (("aws_access_key_id", buckets.ACCESS), ("aws_secret_access_key", buckets.SECRET)):
+            home.dayfly("secret", "set", "s3-keys", key, input=value)
+        module = home.module("e", 'resource "terraform_data" "it" { input = 1 }\n')
+        home.dayfly("create", "-f", "-", input=json.dumps({"kind": "Executor", "metadata": {"name": "e"}, "spec": {
+            "source": {"url": f"file://{module}", "kind": "directory"}, "runtime": {"name": home.runtime}, **spec}}))
+        home.dayfly("run", "e", "--auto-approve")
+        assert s3.objects() == [PATH]
 
 
 class Recorder(web.Handler):
