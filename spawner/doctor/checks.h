@@ -88,6 +88,15 @@ int df_check_isolation(struct df_doctor_context *p, struct df_err *err);
 /* downloads.c */
 int df_check_downloads(struct df_doctor_context *p, struct df_err *err);
 int df_check_providers(struct df_doctor_context *p, struct df_err *err);
+/* Succeeds with any response, because only the tool knows the paths below this URL. ca_file NULL: the
+ * system's. */
+int df_doctor_request(const char *url, const char *ca_file, struct df_err *err) DF_MUST_CHECK;
+
+/* registries.c */
+struct df_hcl_module;
+/* A part of the check "module". */
+int df_check_registries(struct df_doctor_context *p, const struct df_hcl_module *m,
+                        struct df_err *err) DF_MUST_CHECK;
 
 /* module.c */
 int df_check_module(struct df_doctor_context *p, struct df_err *err);

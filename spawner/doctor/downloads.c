@@ -26,8 +26,7 @@ static int read_directory(const char *path, struct df_err *err)
     return 0;
 }
 
-/* Succeeds with any response, because only the tool knows the paths below this URL. */
-static int request(const char *url, const char *ca_file, struct df_err *err)
+int df_doctor_request(const char *url, const char *ca_file, struct df_err *err)
 {
     const struct df_http_options o = {.ca_file = ca_file};
     DF_HTTP struct df_http *http = NULL;
@@ -47,7 +46,7 @@ static void check_url(struct df_doctor_context *p, const char *key, const char *
     struct df_err why = {0};
     if (!url)
         return;
-    if (request(url, ca_file, &why) < 0)
+    if (df_doctor_request(url, ca_file, &why) < 0)
         df_finding(p, if_away, "%s: %s", key, why.message);
     else
         df_finding(p, DF_LEVEL_OK, "%s: %s answers", key, url);

@@ -61,5 +61,5 @@ int df_check_module(struct df_doctor_context *p, struct df_err *err)
                        "%s has no configuration (*.tf or *.tofu): name the directory of the module",
                        p->module);
     check_state(p, &m);
-    return 0;
+    return df_check_registries(p, &m, err);
 }

@@ -229,3 +229,17 @@ def test_a_registry_that_the_operator_did_not_name_is_not_asked(home, pulling):
     assert tunnel.hosts == []
     home.dayfly("plan", home.module("n", text))
     assert set(tunnel.hosts) == {f"{INSIDE}:443"}
+
+
+def test_the_doctor_of_a_module_asks_the_registries_of_its_providers(home, registry):
+    module, here = home.module("module", MODULE), registry.url.removeprefix("https://")
+    (module / ".terraform.lock.hcl").write_text(lock(registry).replace(Registry.HOST, here) + lock(registry).replace(Registry.HOST, "registry.invalid"))
+
+    def doctor(*args):
+        found = json.loads(home.dayfly("doctor", module, "-o", "json", *args, env=registry.environment).stdout)["findings"]
+        return [(f["level"], f["message"].partition(",")[0]) for f in found if f["check"] == "module"][1:]
+    assert doctor() == [("ok", here), ("warn", "registry.invalid")]
+    assert doctor("--set", f"providers.filesystemMirror={home.directory}") == [], "with a mirror none is asked"
+    (module / ".terraform.lock.hcl").unlink()
+    (module / "main.tf").write_text('resource "terraform_data" "it" {}\n')
+    assert doctor() == [], "nothing is downloaded for it"
