@@ -35,16 +35,32 @@ int df_keyring_seal(const struct df_keyring *r, const char *aad, const void *byt
     return df_buf_check(out, err) < 0 ? -1 : df_aead_seal(k->key, aad, bytes, n, out, err);
 }
 
+static bool is_sealed(const char *text, size_t n)
+{
+    return n >= MAGIC_LEN + ID_LEN && memcmp(text, MAGIC, MAGIC_LEN) == 0;
+}
+
+size_t df_keyring_find(const struct df_keyring *r, const void *bytes, size_t n)
+{
+    const char *text = bytes;
+    size_t i = 0;
+    if (!is_sealed(text, n))
+        return r->len;
+    while (i < r->len && memcmp(r->keys[i].id, text + MAGIC_LEN, ID_LEN) != 0)
+        i++;
+    return i;
+}
+
 int df_keyring_open(const struct df_keyring *r, const char *aad, const void *bytes, size_t n,
                     struct df_buf *out, struct df_err *err)
 {
     const char *text = bytes;
-    if (n < MAGIC_LEN + ID_LEN || memcmp(text, MAGIC, MAGIC_LEN) != 0)
+    if (!is_sealed(text, n))
         return df_fail(err, DF_ERR_DENIED, "this is not sealed content");
-    for (const struct df_keyring_key *k = r->keys; k < r->keys + r->len; k++)
-        if (memcmp(k->id, text + MAGIC_LEN, ID_LEN) == 0)
-            return df_aead_open(k->key, aad, text + MAGIC_LEN + ID_LEN, n - MAGIC_LEN - ID_LEN, out,
-                                err);
+    size_t i = df_keyring_find(r, bytes, n);
+    if (i < r->len)
+        return df_aead_open(r->keys[i].key, aad, text + MAGIC_LEN + ID_LEN, n - MAGIC_LEN - ID_LEN,
+                            out, err);
     char id[2 * ID_LEN + 1];
     df_hex(text + MAGIC_LEN, ID_LEN, id);
     return df_fail_reason(err, DF_ERR_DENIED, "UnknownKey",

@@ -77,6 +77,9 @@ int df_check_address(struct df_doctor_context *p, struct df_err *err);
 int df_check_bucket_keys(struct df_doctor_context *p, struct df_err *err);
 int df_check_bucket(struct df_doctor_context *p, struct df_err *err);
 
+/* keys_used.c */
+int df_check_keys_used(struct df_doctor_context *p, struct df_err *err);
+
 /* programs.c */
 int df_check_runner(struct df_doctor_context *p, struct df_err *err);
 /* True if a step on this machine finds tofu or terraform without a download. */

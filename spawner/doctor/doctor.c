@@ -8,8 +8,8 @@
 #include "spawner/doctor/checks.h"
 
 /* When a check applies: always, if the installation uses a cluster, if it has the engine `job`, or
- * if doctor may also start a pod. Each includes the ones before it. */
-enum when { ALWAYS, WITH_CLUSTER, WITH_PODS, WITH_PROBE };
+ * if doctor may also start a pod. Each includes the ones before it. A long one is asked for by name. */
+enum when { ALWAYS, WITH_CLUSTER, WITH_PODS, WITH_PROBE, BY_NAME };
 
 static const struct check {
     const char *name;
@@ -33,6 +33,7 @@ static const struct check {
     {"terrakube", ALWAYS, 0, df_check_terrakube},
     {"bucket-keys", ALWAYS, 0, df_check_bucket_keys},
     {"bucket", ALWAYS, 0, df_check_bucket},
+    {"keys-used", BY_NAME, 0, df_check_keys_used},
     {"cluster", WITH_CLUSTER, 0, df_check_cluster},
     {"clock", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_clock},
     {"custom-resources", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_custom_resources},
@@ -81,7 +82,8 @@ static void run_checks(struct df_doctor_context *p, enum when most, const char *
     for (size_t i = 0; i < DF_ARRAY_SIZE(checks); i++) {
         const struct check *c = &checks[i];
         struct df_err why = {0};
-        if (c->when > most || (only && !df_streq(c->name, only)))
+        bool is_asked = only && df_streq(c->name, only);
+        if ((c->when > most && !(is_asked && c->when == BY_NAME)) || (only && !is_asked))
             continue;
         if ((c->needs & p->has) != c->needs) {
             (void)df_buf_addf(&skipped, "%s%s", skipped.len ? ", " : "", c->name);

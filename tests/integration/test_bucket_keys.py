@@ -104,3 +104,25 @@ def test_a_command_without_a_key_ends_the_start_with_its_reason(place, script, t
 
 def test_a_command_that_is_not_there_is_told(place):
     assert "blobs.keyCommand" in place.refused(keyCommand=["/nowhere/unwrap"])
+
+
+def test_the_doctor_says_which_key_may_go(place):
+    old, new = secrets.token_hex(32), secrets.token_hex(32)
+
+    def doctor(keys):
+        place.serve(keyFiles=keys)  # writes the configuration
+        found = place.home.json("doctor", "--only", "keys-used", "--config", place.home.directory / "dayfly.yaml")["findings"]
+        return [f["message"] for f in found if f["check"] == "keys-used"]
+
+    with place.serve(keyFiles=[place.file(old)]):
+        place.provision("first")
+    keys = [place.file(new), place.file(old)]
+    seals, stays, others = doctor(keys)
+    assert "sealed 0 of" in seals and seals.endswith("and seals what comes") and stays.startswith(keys[1]) and stays.endswith("it must stay")
+    assert others.startswith("0 of ")
+    with place.serve(keyFiles=keys):
+        place.home.dayfly("delete", "first", "--forget", "--state-file", place.home.directory / "first.tfstate")
+        place.provision("second")
+    assert doctor(keys)[1].endswith("it may go"), doctor(keys)
+    with place.serve(keyFiles=keys[:1]):
+        assert "the-content-of-second" in place.pull("second").stdout

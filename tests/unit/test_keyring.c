@@ -100,12 +100,31 @@ static void there_are_not_more_keys_than_the_ring_holds(void **state)
     assert_int_equal(err.cls, DF_ERR_LIMIT);
 }
 
+static void sealed_content_names_its_key(void **state)
+{
+    (void)state;
+    DF_KEYRING both = {0};
+    DF_KEYRING fresh = {0};
+    DF_BUF struct df_buf sealed = DF_BUF_INIT(1000);
+    add_key(&both, second);
+    add_key(&both, first);
+    add_key(&fresh, first);
+    seal(&fresh, "x", &sealed);
+    assert_int_equal(df_keyring_find(&both, df_buf_str(&sealed), sealed.len), 1);
+    fresh = (struct df_keyring){0};
+    add_key(&fresh, second);
+    assert_int_equal(df_keyring_find(&fresh, df_buf_str(&sealed), sealed.len), fresh.len);
+    assert_int_equal(df_keyring_find(&both, df_buf_str(&sealed), 11), both.len);
+    assert_int_equal(df_keyring_find(&both, "plain text of no key", 20), both.len);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_a_key_sealed_opens_for_the_same_purpose_alone),
         cmocka_unit_test(the_first_key_seals_and_each_opens),
         cmocka_unit_test(what_was_changed_or_cut_does_not_open),
+        cmocka_unit_test(sealed_content_names_its_key),
         cmocka_unit_test(there_are_not_more_keys_than_the_ring_holds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
