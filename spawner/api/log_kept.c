@@ -23,7 +23,7 @@ static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, 
             return -1;
         if (size)
             return 0;
-        /* A runner says at once what it does; one that never claimed the step said nothing. */
+        /* A runner that never claimed the step said nothing. */
         if (df_task_is_final(task) && df_json_at(task, "status.claimedBy")) {
             cJSON_Delete(removed);
             removed = DF_TAKE(task);
@@ -33,6 +33,7 @@ static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, 
     return 0;
 }
 
+/* Fails, unless the runner may have been killed before it said anything. */
 static int fail_removed(struct df_spawner *s, const cJSON *run, const cJSON *task,
                         struct df_err *err)
 {
@@ -45,7 +46,10 @@ static int fail_removed(struct df_spawner *s, const cJSON *run, const cJSON *tas
     const char *name = df_json_str(run, "metadata.name");
     bool has_own = df_json_str(executor, "spec.retention.logs") != NULL;
     char time[DF_TIME_LEN];
-    if (!age_us || until_us > now_us)
+    bool is_over = age_us && until_us <= now_us;
+    if (!is_over && !df_json_at(task, "status.exitCode"))
+        return 0;
+    if (!is_over)
         return df_fail_reason(err, DF_ERR_NOT_FOUND, "LogRemoved",
                               "the log of %s is not stored any more: retention.logs was shorter "
                               "before, or the storage lost it",

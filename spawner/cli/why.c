@@ -59,8 +59,13 @@ static int add_log(struct df_cli *cli, const cJSON *run, const char *step, struc
     DF_BUF struct df_buf tail = DF_BUF_INIT(TAIL_BYTES);
     if (!full)
         return df_fail_oom(err);
-    if (df_client_fetch(cli->client, full, keep_tail, &tail, err) < 0)
-        return -1;
+    struct df_err none = {0};
+    if (df_client_fetch(cli->client, full, keep_tail, &tail, &none) < 0) {
+        /* The documents have the cause; the log may be removed by now. */
+        (void)df_buf_adds(out, "There is no log to show: ");
+        df_text_safe(out, none.message, strlen(none.message));
+        return df_buf_addc(out, '\n') < 0 ? df_buf_check(out, err) : 0;
+    }
     if (!tail.len)
         return 0;
     const char *from = last_lines(&tail, TAIL_LINES);

@@ -198,6 +198,16 @@ def test_a_log_that_the_storage_lost_is_told(home):
         assert lost.stdout == "" and "the log of net-1 is not stored any more" in lost.stderr
 
 
+def test_why_a_run_failed_is_told_without_its_log(home):
+    with serve(home, runs=0) as server:
+        home.module("bad", 'output "x" { value = nonsense.y }\n')
+        home.dayfly("run", "bad", "--auto-approve", cwd=home.directory, code=1)
+        for path in (server.data / "blobs" / "data" / "logs").iterdir():
+            path.unlink()
+        why = home.dayfly("why", "bad-1").stdout
+        assert "PlanFailed" in why and "There is no log to show: the log of bad-1 is not stored any more" in why, why
+
+
 def test_orphans_are_listed_and_if_asked_removed_when_they_are_a_day_old_but_states_never(home):
     with serve(home) as server:
         provision(home)
