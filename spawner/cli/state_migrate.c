@@ -22,6 +22,17 @@ static int read_file(const char *path, cJSON **ret, struct df_err *err)
     return 0;
 }
 
+/* "use_lockfile=true" is a truth: no setting of a backend has the text "true" or "false". */
+static int add_setting(cJSON *config, const char *setting, struct df_err *err)
+{
+    const char *value = strchr(setting, '=');
+    bool yes = value && df_streq(value, "=true");
+    if (!yes && !(value && df_streq(value, "=false")))
+        return df_variable_add(config, "--setting", setting, err);
+    DF_FREE char *name = strndup(setting, (size_t)(value - setting));
+    return name ? df_json_set(config, name, cJSON_CreateBool(yes), err) : df_fail_oom(err);
+}
+
 static int add_options(const struct df_cli *cli, cJSON *target, struct df_err *err)
 {
     const char *type = df_arg(&cli->args, "to"), *path = df_arg(&cli->args, "path"), *setting;
@@ -32,7 +43,7 @@ static int add_options(const struct df_cli *cli, cJSON *target, struct df_err *e
         cJSON *config = df_json_object_at(target, "config");
         if (!config)
             return df_fail_oom(err);
-        if (df_variable_add(config, "--setting", setting, err) < 0)
+        if (add_setting(config, setting, err) < 0)
             return -1;
     }
     return 0;

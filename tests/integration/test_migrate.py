@@ -184,6 +184,9 @@ def test_a_target_that_no_step_could_use_is_told_with_its_cause(home, tmp_path):
         home.dayfly("run", "net", "--auto-approve", cwd=home.directory)
         said = home.dayfly("state", "migrate", "net", "--to", "s3", "--setting", "buket=blobs", "--setting", "region=r", code=3).stderr
         assert '--setting bucket: is required for type s3; is "buket" meant to be it?' in said
+        # A truth is one, and no text.
+        said = home.dayfly("state", "migrate", "net", "--to", "s3", "--setting", "use_lockfile=false", "--setting", "bucket=b", "--setting", "region=r", code=3).stderr
+        assert "--setting use_lockfile: must be true without a dynamodb_table" in said
         said = home.dayfly("state", "migrate", "net", "--to", "local", "--path", tmp_path / "x.tfstate", code=3).stdout
         assert f"with engine.local.isolation: strict a step does not see {tmp_path}/x.tfstate" in said and "StateMoveFailed" not in said
 
