@@ -544,9 +544,7 @@ int df_standby_begin(struct df_task_pass *p, struct df_err *err)
 
 static bool finds_no_place(const struct df_task_pass *p)
 {
-    const char *why = p->observed.reason;
-    return !df_task_is_final(p->task) && !df_task_has_runner(p->task) &&
-           (df_streq(why, "QuotaExceeded") || df_streq(why, "Unschedulable"));
+    return !df_task_is_final(p->task) && !df_task_has_runner(p->task) && p->observed.lacks_room;
 }
 
 static void note_crowd(struct df_standby_pool *pool)

@@ -28,6 +28,7 @@ struct df_engine_observation {
     bool has_result;  /* ENDED: the runner left a result document */
     bool is_held;     /* created, but does not start before release(), or is not recorded yet */
     bool gives_up;    /* it cannot start, or would fail again in the same way: do not retry */
+    bool lacks_room;  /* others have the room: a quota is used up, or nodes are full */
     bool is_gone;     /* no process of the step is left, and nothing that could create one */
     bool is_lent;     /* its pod works or waits for another step. Set by the control loop. */
     int64_t since_us; /* real time of creation */

@@ -484,6 +484,7 @@ static void refusals_of_the_api_server_are_told_apart(void **state)
         assert_string_equal(v.reason, rows[i].reason);
         assert_non_null(strstr(v.message, rows[i].message));
         assert_true(v.never_started);
+        assert_true(v.lacks_room == df_streq(v.reason, "QuotaExceeded"));
         assert_int_equal(v.fault, rows[i].status == 500 ? DF_FAULT_SYSTEM : DF_FAULT_USER);
     }
 }
@@ -527,6 +528,44 @@ static void why_explains_a_pod_in_the_words_of_its_diagnosis(void **state)
         assert_non_null(next);
         assert_same_words(reasons[i], r->meaning, v.message, (size_t)(next - v.message));
         assert_same_words(reasons[i], r->next, next + 2, strlen(next + 2));
+    }
+}
+
+#define UNSCHEDULED(message)                                                                       \
+    POD("'phase':'Pending','conditions':[{'type':'PodScheduled','status':'False','reason':"        \
+        "'Unschedulable','message':'" message "'}]")
+
+/* A pod that fits no node starts no sooner when others end. */
+static void room_is_lacked_only_where_others_have_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *pod, *events;
+        bool lacks_room;
+    } rows[] = {
+        {UNSCHEDULED("0/3 nodes are available: 3 Insufficient cpu."), NULL, true},
+        {UNSCHEDULED("0/3 nodes are available: 1 Insufficient cpu, 2 node(s) didn\\u0027t match "
+                     "Pod\\u0027s node affinity/selector. preemption: not eligible."),
+         NULL, true},
+        {UNSCHEDULED("0/1 nodes are available: 1 Too many pods."), NULL, true},
+        {POD("'phase':'Pending'"),
+         ON_POD("FailedScheduling", "0/1 nodes are available: 1 Insufficient memory."), true},
+        {NULL, ON_JOB("Error creating: pods " Q "j-x" Q " is forbidden: exceeded quota: small"),
+         true},
+        {UNSCHEDULED("0/3 nodes are available: 3 node(s) didn\\u0027t match Pod\\u0027s node "
+                     "affinity/selector."),
+         NULL, false},
+        {UNSCHEDULED("0/3 nodes are available: 3 node(s) had untolerated taint {a: b}."), NULL,
+         false},
+        {UNSCHEDULED("0/1 nodes are available: persistentvolumeclaim " Q "cache" Q " not found."),
+         NULL, false},
+        {POD("'phase':'Pending'"), NULL, false},
+        {WAITING("CreateContainerConfigError", "Insufficient luck"), NULL, false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_pod_diagnosis v = judge(rows[i].pod, rows[i].events, AFTER, AFTER);
+        if (v.lacks_room != rows[i].lacks_room)
+            fail_msg("%zu: %d: %s", i, v.lacks_room, v.message);
     }
 }
 
@@ -574,6 +613,7 @@ int main(void)
         cmocka_unit_test(refusals_of_the_api_server_are_told_apart),
         cmocka_unit_test(every_reason_has_its_sentence_for_why),
         cmocka_unit_test(why_explains_a_pod_in_the_words_of_its_diagnosis),
+        cmocka_unit_test(room_is_lacked_only_where_others_have_it),
         cmocka_unit_test(odd_documents_are_no_harm),
     };
     return cmocka_run_group_tests_name("pod_diagnosis", tests, NULL, NULL);

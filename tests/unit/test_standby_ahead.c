@@ -136,6 +136,43 @@ static void a_run_that_waits_for_a_person_gives_its_place_to_one_that_waits_for_
     await_removed(w, waits.id);
 }
 
+/* The pod of the plan of dns waits for a node, and a pass has seen why. */
+static void run_without_a_node(struct world *w, bool lacks_room)
+{
+    const char *why = lacks_room ? "the nodes are full" : "no node fits";
+    make_executor(w, "dns", "");
+    run(w, "dns", ASKING);
+    struct df_engine_observation *seen = &await_start(w, "dns-1-plan")->seen;
+    lock(w);
+    seen->phase = DF_ENGINE_PENDING;
+    seen->lacks_room = lacks_room;
+    df_copy(seen->reason, sizeof(seen->reason), "Unschedulable");
+    df_copy(seen->cause, sizeof(seen->cause), why);
+    unlock(w);
+    df_control_notify(w->s.control, "dns-1-plan");
+    await_value(w, DF_KIND_RUN, "dns-1", "status.message", why);
+}
+
+static void a_runner_gives_its_place_to_a_step_for_which_the_nodes_are_too_full(void **state)
+{
+    struct world *w = *state;
+    struct runner plan;
+    struct standby_job j = begin_ahead(w, &plan);
+    run_without_a_node(w, true);
+    await_removed(w, j.id);
+}
+
+/* Its place would not help. */
+static void a_runner_stays_when_a_step_fits_no_node(void **state)
+{
+    struct world *w = *state;
+    struct runner plan;
+    struct standby_job j = begin_ahead(w, &plan);
+    run_without_a_node(w, false);
+    await_pool(w);
+    assert_false(is_removed(w, j.id));
+}
+
 static void a_plan_that_nobody_has_claimed_has_no_runner_ahead(void **state)
 {
     struct world *w = *state;
@@ -380,6 +417,8 @@ int main(void)
         TEST(a_run_without_room_for_one_step_more_has_no_runner_ahead),
         TEST(runs_get_no_more_runners_ahead_than_there_is_room),
         TEST(a_run_that_waits_for_a_person_gives_its_place_to_one_that_waits_for_nobody),
+        TEST(a_runner_gives_its_place_to_a_step_for_which_the_nodes_are_too_full),
+        TEST(a_runner_stays_when_a_step_fits_no_node),
         TEST(a_plan_that_nobody_has_claimed_has_no_runner_ahead),
         TEST(without_apply_ahead_each_apply_has_a_job_of_its_own),
         TEST(there_are_only_so_many_demands_and_one_of_each_run),

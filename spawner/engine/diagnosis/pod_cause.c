@@ -138,6 +138,15 @@ static const struct {
     {"TimedOut", "the step took longer than its timeout", "raise spec.timeouts"},
 };
 
+/* The scheduler counts nodes by what they lack. That some are full is enough: others may be unfit for
+ * ever. */
+static bool lacks_room(const char *reason, const char *words)
+{
+    if (!df_streq(reason, "Unschedulable") || !words)
+        return df_streq(reason, "QuotaExceeded");
+    return strstr(words, "Insufficient ") || strstr(words, "Too many pods");
+}
+
 void df_pod_explain(struct df_pod_diagnosis *v, const char *reason, const char *words)
 {
     size_t i = 0;
@@ -146,6 +155,7 @@ void df_pod_explain(struct df_pod_diagnosis *v, const char *reason, const char *
     if (i == DF_ARRAY_SIZE(sentences))
         DF_BUG("no sentence for %s", reason);
     bool has_words = !df_str_empty(words);
+    v->lacks_room = lacks_room(reason, words);
     (void)snprintf(v->reason, sizeof(v->reason), "%s", reason);
     (void)snprintf(v->message, sizeof(v->message), "%s%s%.600s%s; %s", sentences[i].what,
                    has_words ? " (" : "", has_words ? words : "", has_words ? ")" : "",

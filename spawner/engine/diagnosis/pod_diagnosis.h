@@ -51,6 +51,7 @@ struct df_pod_diagnosis {
     int exit_code;      /* of the container; -1: unknown */
     bool never_started; /* nothing of the step ran: another attempt is safe */
     bool give_up;       /* PENDING, and it will not start: delete the Job and end the step */
+    bool lacks_room;    /* a quota is used up, or nodes are full: it may start when others end */
     char code[96];      /* the reasons of Kubernetes: "ContainersNotReady|ImagePullBackOff" */
     char reason[48];    /* of docs/objects.md; "": nothing to report */
     char message[1024]; /* for people: what happened, Kubernetes' words, the way out; or "" */

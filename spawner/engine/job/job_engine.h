@@ -25,7 +25,7 @@ struct df_job_engine {
         struct df_job_watch *watch;
     } places[DF_LIMIT_STEP_NAMESPACES];
     size_t place_count;
-    cJSON *rejections; /* step uid -> {reason, message}: why its Job was not created last time */
+    cJSON *rejections; /* step uid -> {reason, message, lacksRoom}: why its last Job was refused */
 };
 
 /* One call about one step. */
@@ -115,7 +115,8 @@ int df_job_check_vault(const struct df_job_options *o, const cJSON *job,
 int df_job_reject(const struct df_job_call *c, const struct df_err *why, struct df_err *err);
 /* Removes the stored rejection of the step, if there is one. */
 void df_job_rejection_forget(const struct df_job_call *c);
-/* Copies the stored rejection to reason and cause of the observation; both are "" without one. */
+/* Copies the stored rejection to reason, cause and lacks_room of the observation; "" and false without
+ * one. */
 void df_job_rejection_report(const struct df_job_call *c, struct df_engine_observation *observed);
 
 #endif

@@ -7,6 +7,7 @@ static void remember_rejection(const struct df_job_call *c, const struct df_pod_
     cJSON_DeleteItemFromObjectCaseSensitive(c->engine->rejections, c->step->uid);
     /* Out of memory: the next rejection is stored instead. */
     if (df_json_add_str(rejection, "reason", v->reason, NULL) < 0 ||
+        df_json_add_bool(rejection, "lacksRoom", v->lacks_room, NULL) < 0 ||
         df_json_add_str(rejection, "message", v->message, NULL) < 0)
         cJSON_Delete(rejection);
     else
@@ -29,6 +30,7 @@ void df_job_rejection_report(const struct df_job_call *c, struct df_engine_obser
                *message = df_json_str(rejection, "message");
     (void)snprintf(observed->reason, sizeof(observed->reason), "%s", reason ? reason : "");
     (void)snprintf(observed->cause, sizeof(observed->cause), "%s", message ? message : "");
+    observed->lacks_room = df_json_bool(rejection, "lacksRoom", false);
     (void)pthread_mutex_unlock(&c->engine->lock);
 }
 

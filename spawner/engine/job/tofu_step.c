@@ -136,6 +136,7 @@ static void fill_observation(const struct df_job_call *c, const struct df_job_sn
     observed.gives_up = v.give_up || (v.phase == DF_ENGINE_ENDED && !df_pod_is_lost(&v)) ||
                         v.class == DF_POD_PERMANENT;
     observed.fault = v.fault;
+    observed.lacks_room = v.lacks_room;
     /* Of the Job of another step nothing is this step's once its pod has ended. */
     bool is_alive = v.phase == DF_ENGINE_PENDING || v.phase == DF_ENGINE_RUNNING;
     observed.is_gone = c->is_shared ? !is_alive : !view->job && !view->pod;

@@ -164,6 +164,7 @@ static void observe_alive(struct df_engine_observation *observed,
     bool started = v->phase == DF_ENGINE_RUNNING || v->phase == DF_ENGINE_ENDED;
     observed->phase = started ? DF_ENGINE_RUNNING : DF_ENGINE_PENDING;
     observed->gives_up = v->give_up || s->out_of_pods;
+    observed->lacks_room = !started && v->lacks_room;
     if (s->out_of_pods)
         set_reason(observed, "PodsExhausted", "its pod was evicted or killed again and again");
     else if (!started)
