@@ -210,6 +210,13 @@ int64_t df_slots_waiting(struct df_slots *l, const char *class_name)
     return n;
 }
 
+/* Does it wait for a limit under which the other one counts, too? */
+static bool competes(const struct df_admission_step *waiting, const struct df_admission_step *other)
+{
+    const char *of = waiting->by == DF_ADMISSION_CLASS ? waiting->class_name : waiting->name_space;
+    return waiting->may_start || is_under(other, waiting->by, of);
+}
+
 int df_slots_room(struct df_slots *l, const cJSON *task, int64_t *ret, struct df_err *err)
 {
     DF_FREE struct df_admission_step *step = df_admission_step_of(task);
@@ -217,8 +224,9 @@ int df_slots_room(struct df_slots *l, const cJSON *task, int64_t *ret, struct df
         return df_fail_oom(err);
     (void)pthread_mutex_lock(&l->lock);
     int result = room_of(l, step, ret, err);
-    if (l->waiting.len)
-        *ret = 0;
+    for (size_t i = 0; i < l->waiting.len && result == 0 && *ret > 0; i++)
+        if (competes(l->waiting.steps[i], step))
+            *ret = 0;
     (void)pthread_mutex_unlock(&l->lock);
     return result;
 }

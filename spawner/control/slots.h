@@ -68,7 +68,7 @@ int df_slots_enqueue(struct df_slots *l, const cJSON *task, struct df_err *err) 
 int64_t df_slots_waiting(struct df_slots *l, const char *class_name);
 
 /* How many steps more than those that have a slot may run under all limits of this one: 0 if others
- * wait. */
+ * wait for one of these limits. */
 int df_slots_room(struct df_slots *l, const cJSON *task, int64_t *ret,
                   struct df_err *err) DF_MUST_CHECK;
 

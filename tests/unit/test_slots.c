@@ -258,6 +258,57 @@ static void a_class_has_a_limit_of_its_own_and_holds_back_nobody_else(void **sta
     w->config.classes = NULL;
 }
 
+/* For one step more of this class; "": of none. */
+static int64_t room_for(struct world *w, const char *class_name)
+{
+    DF_FREE char *text = df_strf("{'metadata':{'name':'next','namespace':'default'},"
+                                 "'spec':{'class':'%s'}}",
+                                 class_name);
+    DF_JSON cJSON *task = json(text);
+    int64_t room = -1;
+    assert_int_equal(df_slots_room(&w->s.control->slots, task, &room, NULL), 0);
+    return room;
+}
+
+static void a_step_that_waits_for_its_class_leaves_the_others_their_room(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *classes = json("{'gpu':{'limit':2},'small':{}}");
+    w->config.classes = classes;
+    w->config.limit_steps = 4;
+    start(w);
+    ask(w, "net", "'class':'gpu'", DRY);
+    ask(w, "vpn", "'class':'gpu'", DRY);
+    struct runner net = claim(w, "net-1-plan"), vpn = claim(w, "vpn-1-plan");
+    ask(w, "dns", "'class':'gpu'", DRY);
+    await_refused(w, "dns-1-plan");
+    assert_int_equal(room_for(w, "gpu"), 0);
+    assert_int_equal(room_for(w, "small"), 2);
+    assert_int_equal(room_for(w, ""), 2);
+    report(&net, NOTHING_TO_DO);
+    report(&vpn, NOTHING_TO_DO);
+    finish(w, "dns-1-plan");
+    await_settled(w);
+    w->config.classes = NULL;
+}
+
+/* Whoever comes next must not take the place that is about to become free. */
+static void a_step_that_waits_for_a_limit_of_all_leaves_no_room(void **state)
+{
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    start(w);
+    ask(w, "net", "", DRY);
+    struct runner net = claim(w, "net-1-plan");
+    ask(w, "dns", "", DRY);
+    await_refused(w, "dns-1-plan");
+    w->config.limit_steps = 2;
+    assert_int_equal(room_for(w, ""), 0);
+    report(&net, NOTHING_TO_DO);
+    finish(w, "dns-1-plan");
+    await_settled(w);
+}
+
 static void a_namespace_has_a_limit_of_its_own(void **state)
 {
     struct world *w = *state;
@@ -338,6 +389,8 @@ int main(void)
         TEST(who_waits_in_vain_holds_nobody_back),
         TEST(who_fails_before_it_asks_holds_nobody_back),
         TEST(a_class_has_a_limit_of_its_own_and_holds_back_nobody_else),
+        TEST(a_step_that_waits_for_its_class_leaves_the_others_their_room),
+        TEST(a_step_that_waits_for_a_limit_of_all_leaves_no_room),
         TEST(a_namespace_has_a_limit_of_its_own),
         TEST(what_the_engine_puts_off_keeps_its_place),
         TEST(a_step_that_need_not_wait_is_written_once_before_it_is_started),
