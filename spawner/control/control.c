@@ -195,6 +195,7 @@ void df_control_free(struct df_control *c)
     df_queue_free(c->queue);
     df_slots_free(&c->slots);
     df_awaiting_free(&c->awaiting);
+    df_strs_free(&c->held);
     free(c->workers);
     free(c);
 }

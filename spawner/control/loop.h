@@ -16,6 +16,7 @@
 
 #include <stdatomic.h>
 
+#include "common/base/strs.h"
 #include "spawner/control/awaiting.h"
 #include "spawner/control/control.h"
 #include "spawner/control/queue.h"
@@ -38,6 +39,8 @@ struct df_control {
     struct df_told told;           /* versions of steps for which their run was woken */
     atomic_int_least64_t swept_us; /* real time of the last sweep of ended runs' secrets */
 
+    struct df_strs
+        held; /* uids of what a restore left and nobody could cancel; fixed by the start */
     struct df_slots slots;
     struct df_awaiting awaiting;
     struct df_reporter *reporter;         /* NULL: no State Service */

@@ -40,14 +40,11 @@ static void tell(const struct visit *v, const cJSON *doc)
     df_control_audit(v->c->s, v->kind, name, &deed);
 }
 
-/* A df_store_visit. Steps, too: the pass over a step does not wait for that over its run, which may be
- * missing in the backup. */
-static int cancel_one(const cJSON *doc, void *arg, struct df_err *err)
+static int cancel_one(struct visit *v, const cJSON *doc, struct df_err *err)
 {
-    struct visit *v = arg;
+    const char *name = df_json_str(doc, "metadata.name");
     struct df_err why = {0};
-    if (df_store_modify(v->c->s->store, v->kind, df_json_str(doc, "metadata.name"), set_cancel, v,
-                        NULL, &why) == 0) {
+    if (df_store_modify(v->c->s->store, v->kind, name, set_cancel, v, NULL, &why) == 0) {
         if (v->is_canceled)
             tell(v, doc);
         return 0;
@@ -55,8 +52,20 @@ static int cancel_one(const cJSON *doc, void *arg, struct df_err *err)
     if (why.cls == DF_ERR_NOT_FOUND) /* it was deleted meanwhile */
         return 0;
     (void)df_err_pass(err, &why);
-    return df_err_wrap(err, "cancel the restored %s %s", df_kind_name(v->kind),
-                       df_json_str(doc, "metadata.name"));
+    return df_err_wrap(err, "cancel the restored %s %s", df_kind_name(v->kind), name);
+}
+
+/* A df_store_visit. Steps, too: the pass over a step does not wait for that over its run, which may be
+ * missing in the backup. */
+static int cancel_or_hold(const cJSON *doc, void *arg, struct df_err *err)
+{
+    struct visit *v = arg;
+    struct df_err why = {0};
+    if (cancel_one(v, doc, &why) == 0)
+        return 0;
+    df_error("%s; it is held until that succeeds", why.message);
+    (void)df_strs_add(&v->c->held, df_json_str(doc, "metadata.uid"));
+    return df_strs_check(&v->c->held, err);
 }
 
 int df_restored_cancel(struct df_control *c, struct df_err *err)
@@ -64,8 +73,20 @@ int df_restored_cancel(struct df_control *c, struct df_err *err)
     static const enum df_kind kinds[] = {DF_KIND_RUN, DF_KIND_TASK_ACTION};
     for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
         struct visit v = {.c = c, .kind = kinds[i]};
-        if (df_store_each(c->s->store, v.kind, DF_LABEL_RESTORED "=true", cancel_one, &v, err) < 0)
+        if (df_store_each(c->s->store, v.kind, DF_LABEL_RESTORED "=true", cancel_or_hold, &v, err) <
+            0)
             return -1;
     }
     return 0;
+}
+
+int df_restored_pass(struct df_control *c, enum df_kind kind, const cJSON *doc, bool *ret_done,
+                     struct df_err *err)
+{
+    struct visit v = {.c = c, .kind = kind};
+    const char *uid = df_json_str(doc, "metadata.uid");
+    if (!uid || !df_strs_has(&c->held, uid) || has_ended(&v, doc) || df_json_at(doc, "spec.cancel"))
+        return 0;
+    *ret_done = true;
+    return cancel_one(&v, doc, err);
 }

@@ -2,15 +2,21 @@
  * restored.h - runs, steps and workflows whose custom resources were made again from a backup. What was
  * under way then may have been done since, and a plan that waited may have been applied: each of
  * them is canceled. A restored data directory is settled before it is one (spawner/backup/restore.h).
- * Thread rule: one thread, before the workers start.
+ * One whose cancel is refused is held, and nobody else waits for it.
  */
 #ifndef DF_CONTROL_RESTORED_H
 #define DF_CONTROL_RESTORED_H
 
 #include "spawner/control/loop.h"
 
-/* Cancels what has not ended, with an entry in the audit trail for each. Repeating it changes
- * nothing. */
+/* Cancels what has not ended, with an entry in the audit trail for each; what cannot be canceled is
+ * logged and held. Repeating it changes nothing. Called by one thread, before the workers start. */
 int df_restored_cancel(struct df_control *c, struct df_err *err) DF_MUST_CHECK;
+
+/* For a pass, before it does anything for its document: cancels one that is held, which fails as long as
+ * that is refused, so that none of its steps starts. *ret_done: it was held, and the next pass follows.
+ * Any thread. */
+int df_restored_pass(struct df_control *c, enum df_kind kind, const cJSON *doc, bool *ret_done,
+                     struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -15,6 +15,7 @@
 #include "spawner/control/lock_queue.h"
 #include "spawner/control/lost_step.h"
 #include "spawner/control/moved.h"
+#include "spawner/control/restored.h"
 #include "spawner/control/shared_pod.h"
 #include "spawner/control/standby_pool.h"
 #include "spawner/control/vanished_run.h"
@@ -677,6 +678,10 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
         return df_vanished_run(c, name, ret_wake_us, err);
     }
     bool done = false;
+    if (df_restored_pass(c, DF_KIND_RUN, p.run, &done, err) < 0)
+        return -1;
+    if (done)
+        return 0;
     if (reopen_edited(&p, err) < 0)
         return -1;
     bool is_final = df_run_is_final(p.run);

@@ -8,6 +8,7 @@
 #include "common/base/log.h"
 #include "spawner/control/applied.h"
 #include "spawner/control/deleted.h"
+#include "spawner/control/restored.h"
 #include "spawner/control/task_pass.h"
 #include "spawner/model/terrakube.h"
 #include "spawner/model/workflow.h"
@@ -209,7 +210,11 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
         df_slots_dequeue(&c->slots, name);
         return wake_owner(c, name, err);
     }
-    if (df_applied_task(c, p.task, &done, err) < 0)
+    if (df_restored_pass(c, DF_KIND_TASK_ACTION, p.task, &done, err) < 0) {
+        df_slots_dequeue(&c->slots, name);
+        return -1;
+    }
+    if (!done && df_applied_task(c, p.task, &done, err) < 0)
         return -1;
     if (done)
         return 0;

@@ -9,10 +9,12 @@
 #include <cmocka.h>
 
 #include "common/base/log.h"
+#include "spawner/control/loop.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/labels.h"
 
 #include "tests/unit/control_loop.h"
+#include "tests/unit/database.h"
 
 #define PLAN "net-1-plan"
 
@@ -73,6 +75,53 @@ static void a_step_without_its_run_does_not_begin(void **state)
     assert_int_equal(creates_of(w, PLAN), 0);
 }
 
+/* ---- what cannot be canceled ---- */
+
+/* The run net-1 and its plan are at the limit of a document: each write that makes them larger is refused. */
+static void make_large(struct world *w)
+{
+    DF_FREE char *sql = df_strf("UPDATE documents SET body = json_set(body, "
+                                "'$.metadata.annotations', json_object('note', "
+                                "printf('%%.*c', %zu - length(body) - 60, 'x'))) "
+                                "WHERE name IN ('net-1', '" PLAN "')",
+                                (size_t)DF_LIMIT_DOCUMENT);
+    execute(w->dir, sql);
+}
+
+/* Another run gets its turn meanwhile; with one slot, it waits for nobody. */
+static void start_with_refusals(struct world *w)
+{
+    restore_net(w);
+    make_large(w);
+    w->config.limit_steps = 1;
+    start(w);
+    make_executor(w, "dns", "");
+    run(w, "dns", AUTO);
+    play_plan(w, "dns-1", "dns-1-plan");
+    play_apply(w, "dns-1-apply");
+    await_value(w, DF_KIND_RUN, "dns-1", "status.phase", "Succeeded");
+}
+
+static void what_cannot_be_canceled_is_held_and_all_others_go_on(void **state)
+{
+    struct world *w = *state;
+    start_with_refusals(w);
+    assert_int_equal(creates_of(w, PLAN), 0);
+    assert_value(w, DF_KIND_RUN, "net-1", "spec.cancel", "");
+}
+
+static void what_is_held_is_canceled_when_nobody_refuses_it_any_more(void **state)
+{
+    struct world *w = *state;
+    start_with_refusals(w);
+    execute(w->dir, "UPDATE documents SET body = json_remove(body, '$.metadata.annotations')");
+    df_queue_wake(w->s.control->queue, DF_KIND_RUN, "net-1");
+    df_queue_wake(w->s.control->queue, DF_KIND_TASK_ACTION, PLAN);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Canceled");
+    await_settled(w);
+    assert_int_equal(creates_of(w, PLAN), 0);
+}
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
@@ -80,6 +129,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_run_is_canceled_and_its_step_does_not_begin),
         TEST(a_step_without_its_run_does_not_begin),
+        TEST(what_cannot_be_canceled_is_held_and_all_others_go_on),
+        TEST(what_is_held_is_canceled_when_nobody_refuses_it_any_more),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
