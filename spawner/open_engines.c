@@ -2,6 +2,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/log.h"
+#include "common/crypto/crypto.h"
 #include "common/process/process.h"
 #include "spawner/engine/job/job.h"
 #include "spawner/model/labels.h"
@@ -110,6 +111,9 @@ static int open_job(struct df_spawner *s, const char *name_space, const char *st
 {
     const struct df_config *c = s->config;
     struct df_engine *job = NULL;
+    unsigned char key[DF_KEY_LEN];
+    if (df_vault_key(s->vault, "job", key, err) < 0)
+        return -1;
     const struct df_job_options o = {.kube = s->kube,
                                      .name_space = step_space,
                                      .image = c->kube_image,
@@ -118,9 +122,12 @@ static int open_job(struct df_spawner *s, const char *name_space, const char *st
                                      .ttl_seconds = c->kube_ttl_s,
                                      .never = &s->never,
                                      .has_vault = c->in_cluster && df_streq(step_space, name_space),
+                                     .key = key,
                                      .notify = on_engine_change,
                                      .notify_arg = s};
-    return df_engine_job_new(&o, &job, err) < 0 ? -1 : add_engine(s, job, err);
+    int result = df_engine_job_new(&o, &job, err);
+    explicit_bzero(key, sizeof(key));
+    return result < 0 ? -1 : add_engine(s, job, err);
 }
 
 int df_open_engines(struct df_spawner *s, const char *name_space, const char *step_space,

@@ -54,20 +54,30 @@ static int begin_call(struct df_engine *e, const struct df_engine_step *step,
 
 /* ---- create, release ---- */
 
+/* The labels of a Job that somebody else made may say that it is the step's. */
+static int adopt_job(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
+{
+    DF_JSON cJSON *job = NULL;
+    if (c->kind->adopt(c, &job, err) < 0 || df_job_proof_check(c->engine, job, err) < 0)
+        return -1;
+    *ret_job = DF_TAKE(job);
+    return 0;
+}
+
 static int create_job(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
 {
     DF_JSON cJSON *job = NULL;
     struct df_kube_at at = df_job_at(c);
     struct df_err why = {0};
     at.name = NULL; /* POST goes to the collection */
-    if (c->kind->build(c, &job, err) < 0)
+    if (c->kind->build(c, &job, err) < 0 || df_job_proof_add(c->engine, job, err) < 0)
         return -1;
     df_debug("creating the Job %s/%s", at.name_space, c->name);
     if (df_kube_create(c->engine->o.kube, &at, job, ret_job, &why) == 0) {
         df_job_rejection_forget(c);
         return df_job_note(c->watch, *ret_job, err);
     }
-    return df_streq(why.reason, "AlreadyExists") ? c->kind->adopt(c, ret_job, err)
+    return df_streq(why.reason, "AlreadyExists") ? adopt_job(c, ret_job, err)
                                                  : df_job_reject(c, &why, err);
 }
 
@@ -235,6 +245,7 @@ static void job_close(struct df_engine *e)
     cJSON_Delete(j->rejections);
     free(j->name_space);
     free(j->image);
+    explicit_bzero(j->key, sizeof(j->key));
     free(j);
 }
 
@@ -262,6 +273,10 @@ static int fill_engine(struct df_job_engine *j, struct df_err *err)
         return df_fail_oom(err);
     j->o.name_space = j->name_space;
     j->o.image = j->image;
+    j->has_key = j->o.key;
+    if (j->has_key)
+        memcpy(j->key, j->o.key, sizeof(j->key));
+    j->o.key = NULL;
     const struct df_job_place *place = NULL;
     return df_job_place_of(j, j->name_space, &place, err);
 }

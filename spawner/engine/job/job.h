@@ -30,7 +30,9 @@ struct df_job_options {
     int64_t ttl_seconds;          /* how long an ended Job stays */
     const struct df_never *never; /* what no step may have; borrowed, must outlive the engine */
     bool has_vault;               /* the service keeps its secrets as Secrets of that namespace */
-    df_engine_notify notify;      /* or NULL */
+    const unsigned char *key; /* DF_KEY_LEN bytes, copied: proves which Jobs are this service's; or
+                                   * NULL: no proof is made, and none asked for */
+    df_engine_notify notify;  /* or NULL */
     void *notify_arg;
 };
 

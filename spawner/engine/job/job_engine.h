@@ -2,13 +2,14 @@
  * job_engine.h - shared by the parts of the engine `job`; for spawner/engine only. job.c has the
  * operations, tofu_step.c and workflow.c the two kinds of work, job_requests.c the requests that
  * both send, vault_secrets.c a check of both, job_rejection.c the last reason why a Job was not
- * created, standby.c the Jobs that wait for a step.
+ * created, job_proof.c which Jobs this service has made, standby.c the Jobs that wait for a step.
  */
 #ifndef DF_JOB_ENGINE_H
 #define DF_JOB_ENGINE_H
 
 #include <pthread.h>
 
+#include "common/crypto/crypto.h"
 #include "spawner/engine/job/job.h"
 #include "spawner/engine/job/job_object.h"
 #include "spawner/engine/job/job_snapshot.h"
@@ -17,6 +18,8 @@ struct df_job_engine {
     struct df_engine engine; /* first: the pointer that callers have */
     struct df_job_options o; /* its strings are the two below */
     char *name_space, *image;
+    bool has_key; /* o.key was given */
+    unsigned char key[DF_KEY_LEN];
     pthread_mutex_t lock; /* guards what follows */
     /* Where Jobs of live steps may be: the namespace of new Jobs first. The others are those that
      * the configuration named before; steps that started there end there. */
@@ -73,6 +76,14 @@ void df_job_places_close(struct df_job_engine *j);
 
 /* status.engineRef for this Job. The caller owns *ret. */
 int df_job_ref(const cJSON *job, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* ---- whose Job it is ---- */
+
+/* Adds the proof that this service makes the Job, whose name and labels are final. */
+int df_job_proof_add(const struct df_job_engine *j, cJSON *job, struct df_err *err) DF_MUST_CHECK;
+/* CONFLICT NameTaken: somebody else made the Job, whatever its labels say. */
+int df_job_proof_check(const struct df_job_engine *j, const cJSON *job,
+                       struct df_err *err) DF_MUST_CHECK;
 
 /* ---- standby runners: operations of engine.h ---- */
 

@@ -43,6 +43,7 @@ int df_job_form(struct df_engine *e, const struct df_engine_step *step, struct d
 /* ---- the list ---- */
 
 struct listing {
+    const struct df_job_engine *engine;
     df_standby_visit visit;
     void *arg;
     int64_t now_us; /* of the cluster */
@@ -65,11 +66,16 @@ static int visit_job(void *arg, const cJSON *job, struct df_err *err)
                                               DF_STANDBY_LIFE_SECONDS};
     DF_JSON cJSON *ref = NULL;
     const char *id = df_kube_label(job, DF_LABEL_STEP_UID);
+    struct df_err why = {0};
     if (!digest || df_job_is_completed(job) || df_kube_is_deleted(job))
         return 0;
     if (!df_streq(id, df_kube_name(job))) { /* not made here */
         df_warn("the Job %s is no standby runner: its id is %s", df_kube_name(job),
                 id ? id : "missing");
+        return 0;
+    }
+    if (df_job_proof_check(l->engine, job, &why) < 0) {
+        df_warn("a standby runner gets no step: %s", why.message);
         return 0;
     }
     const char *run = df_kube_label(job, DF_LABEL_RUN);
@@ -85,7 +91,7 @@ int df_job_standbys(struct df_engine *e, df_standby_visit visit, void *arg, stru
     const struct df_job_engine *j = (const struct df_job_engine *)(void *)e;
     /* With the template: the reference names its account. */
     static const char *const without[] = {DF_KUBE_MANAGED, NULL};
-    struct listing l = {visit, arg, df_real_us() + df_kube_clock_ahead_us(j->o.kube)};
+    struct listing l = {j, visit, arg, df_real_us() + df_kube_clock_ahead_us(j->o.kube)};
     const struct df_kube_at at = {.resource = &df_kube_jobs, .name_space = j->name_space};
     const struct df_kube_select select = {.labels = DF_JOB_SELECTOR "," DF_LABEL_STANDBY};
     const struct df_kube_sink sink = {.item = visit_job, .arg = &l, .without = without};
