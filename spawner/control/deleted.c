@@ -29,8 +29,10 @@ static void retry_soon(int64_t *ret_wake_us)
     *ret_wake_us = df_real_us() + AGAIN_US;
 }
 
-static void note_deletion(struct df_control *c, enum df_kind kind, const cJSON *doc)
+/* The entry comes first: whoever waits for the end of a deletion finds it, and no crash loses it. */
+static void note_deletion(void *arg, enum df_kind kind, const cJSON *doc)
 {
+    const struct df_control *c = arg;
     const char *uid = df_json_str(doc, "metadata.uid");
     const struct df_control_deed deed = {df_deletions_take(c->s->deletions, uid, df_real_us()),
                                          "delete", "done", NULL};
@@ -46,9 +48,18 @@ static int set_not_deleted(cJSON *executor, void *arg, struct df_err *err)
     return df_set_conditions(executor, DF_OUTCOME_NONE, "Deleting", arg, df_real_us(), err);
 }
 
+/* The API has an entry of its own. */
+int df_deleted_remove_executor(struct df_control *c, const cJSON *executor, struct df_err *err)
+{
+    const struct df_purge_note note = {note_deletion, c};
+    bool by_kubectl = df_streq(df_json_str(executor, "status.deleting.by"), DF_STAMP_NOBODY);
+    return df_purge_executor(c->s, executor, by_kubectl ? &note : NULL, err);
+}
+
 int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_done,
                         int64_t *ret_wake_us, struct df_err *err)
 {
+    DF_JSON cJSON *marked = NULL;
     struct df_err why = {0};
     if (!df_json_at(executor, "status")) {
         *ret_done = true;
@@ -57,11 +68,9 @@ int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_d
     if (df_json_at(executor, "status.deleting"))
         return 0;
     *ret_done = true;
-    if (df_request_delete_executor(c->s, name_of(executor), DF_ROLE_ADMIN, NULL, DF_STAMP_NOBODY,
-                                   &why) == 0) {
-        note_deletion(c, DF_KIND_EXECUTOR, executor);
-        return 0;
-    }
+    if (df_request_mark_executor(c->s, name_of(executor), DF_ROLE_ADMIN, NULL, DF_STAMP_NOBODY,
+                                 &marked, &why) == 0)
+        return df_deleted_remove_executor(c, marked, err);
     if (!df_streq(why.reason, "WrongState"))
         return df_err_pass(err, &why);
     retry_soon(ret_wake_us);
@@ -80,11 +89,9 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
         return remove_unaccepted(c, DF_KIND_RUN, run, err);
     }
     if (df_run_is_final(run)) {
+        const struct df_purge_note note = {note_deletion, c};
         *ret_done = true;
-        if (df_purge_run(c->s, run, err) < 0)
-            return -1;
-        note_deletion(c, DF_KIND_RUN, run);
-        return 0;
+        return df_purge_run(c->s, run, &note, err);
     }
     if (df_json_at(run, "spec.cancel"))
         return 0;
@@ -104,8 +111,6 @@ int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done, str
 
 int df_deleted_remove(struct df_control *c, const cJSON *task, struct df_err *err)
 {
-    if (df_purge_step(c->s, task, err) < 0)
-        return -1;
-    note_deletion(c, DF_KIND_TASK_ACTION, task);
-    return 0;
+    const struct df_purge_note note = {note_deletion, c};
+    return df_purge_step(c->s, task, &note, err);
 }

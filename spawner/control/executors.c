@@ -3,8 +3,8 @@
  * removes an executor that is being deleted, together with everything that belongs to it.
  */
 #include "spawner/control/applied.h"
+#include "spawner/control/deleted.h"
 #include "spawner/control/vanished_run.h"
-#include "spawner/requests/purge.h"
 
 int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,
                           struct df_err *err)
@@ -21,5 +21,5 @@ int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_w
     df_awaiting_wake(&c->awaiting, name, c->queue);
     if (done || !df_json_at(executor, "status.deleting"))
         return 0;
-    return df_purge_executor(c->s, executor, err);
+    return df_deleted_remove_executor(c, executor, err);
 }

@@ -39,7 +39,7 @@ static int end_step(struct df_control *c, const cJSON *step, struct df_err *err)
     struct df_err why = {0};
     bool is_over = df_task_is_final(step) && !df_label_has(step, DF_LABEL_UNFINISHED);
     int result =
-        is_over ? df_purge_step(c->s, step, &why)
+        is_over ? df_purge_step(c->s, step, NULL, &why)
                 : df_store_modify(c->s->store, DF_KIND_TASK_ACTION,
                                   df_json_str(step, "metadata.name"), set_cancel, NULL, NULL, &why);
     return result == 0 || why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);

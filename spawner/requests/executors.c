@@ -159,17 +159,24 @@ static int set_deleting(cJSON *executor, void *arg, struct df_err *err)
     return df_label_set(executor, DF_LABEL_UNFINISHED, "true", err);
 }
 
+int df_request_mark_executor(struct df_spawner *s, const char *name, enum df_role role,
+                             const struct df_forget *forget, const char *actor, cJSON **ret,
+                             struct df_err *err)
+{
+    struct deletion d = {s, role, forget, actor};
+    return df_store_modify(s->store, DF_KIND_EXECUTOR, name, set_deleting, &d, ret, err);
+}
+
 int df_request_delete_executor(struct df_spawner *s, const char *name, enum df_role role,
                                const struct df_forget *forget, const char *actor,
                                struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
-    struct deletion d = {s, role, forget, actor};
     struct df_err later = {0};
-    if (df_store_modify(s->store, DF_KIND_EXECUTOR, name, set_deleting, &d, &executor, err) < 0)
+    if (df_request_mark_executor(s, name, role, forget, actor, &executor, err) < 0)
         return -1;
     /* The mark has woken the control loop, which continues until everything is removed. */
-    if (df_purge_executor(s, executor, &later) < 0)
+    if (df_purge_executor(s, executor, NULL, &later) < 0)
         df_info("executor %s is removed later: %s", name, later.message);
     return 0;
 }

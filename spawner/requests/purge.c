@@ -29,24 +29,34 @@ static int purge_from_engine(struct df_spawner *s, const cJSON *task, struct df_
                                                           : 0;
 }
 
-static int purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
+static int remove_document(struct df_spawner *s, enum df_kind kind, const cJSON *doc,
+                           struct df_err *err)
+{
+    return df_store_remove(s->store, kind, df_json_str(doc, "metadata.name"),
+                           df_json_str(doc, "metadata.uid"), err);
+}
+
+static int purge_of_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
 {
     const char *uid = df_json_str(task, "metadata.uid");
     if (df_label_has(task, DF_LABEL_LIVE))
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict", "step %s is still being cleaned up",
                               df_json_str(task, "metadata.name"));
     if (purge_from_engine(s, task, err) < 0 || df_reporter_let_go(s->config, task, err) < 0 ||
-        df_stream_delete(s, uid, err) < 0 || df_plan_delete(s, uid, err) < 0 ||
-        df_outputs_delete(s, uid, err) < 0)
+        df_stream_delete(s, uid, err) < 0 || df_plan_delete(s, uid, err) < 0)
         return -1;
-    return df_store_remove(s->store, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"), uid,
-                           err);
+    return df_outputs_delete(s, uid, err);
+}
+
+static int purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
+{
+    return purge_of_step(s, task, err) < 0 ? -1
+                                           : remove_document(s, DF_KIND_TASK_ACTION, task, err);
 }
 
 static int purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
 {
-    return df_store_remove(s->store, DF_KIND_RUN, df_json_str(run, "metadata.name"),
-                           df_json_str(run, "metadata.uid"), err);
+    return remove_document(s, DF_KIND_RUN, run, err);
 }
 
 /* Selects what is removed: documents of a kind with this label that belong to this executor. */
@@ -85,52 +95,58 @@ static int purge_kind(struct df_spawner *s, enum df_kind kind, const struct owne
     return 0;
 }
 
-static int purge_run_and_steps(struct df_spawner *s, const cJSON *run, struct df_err *err)
+static int purge_of_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
 {
     const struct owned steps = {DF_LABEL_RUN, df_json_str(run, "metadata.name"),
                                 df_json_str(run, "spec.executorRef.uid"), purge_step};
-    if (purge_kind(s, DF_KIND_TASK_ACTION, &steps, err) < 0)
-        return -1;
-    return purge_run(s, run, err);
+    return purge_kind(s, DF_KIND_TASK_ACTION, &steps, err);
 }
 
-static int purge_executor(struct df_spawner *s, const cJSON *executor, struct df_err *err)
+static int purge_of_executor(struct df_spawner *s, const cJSON *executor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
     const char *uid = df_json_str(executor, "metadata.uid");
     const struct owned steps = {DF_LABEL_EXECUTOR, name, uid, purge_step};
     const struct owned runs = {DF_LABEL_EXECUTOR, name, uid, purge_run};
     if (purge_kind(s, DF_KIND_TASK_ACTION, &steps, err) < 0 ||
-        purge_kind(s, DF_KIND_RUN, &runs, err) < 0 || df_state_purge(s->states, uid, err) < 0 ||
-        df_outputs_delete(s, uid, err) < 0)
+        purge_kind(s, DF_KIND_RUN, &runs, err) < 0 || df_state_purge(s->states, uid, err) < 0)
         return -1;
-    return df_store_remove(s->store, DF_KIND_EXECUTOR, name, uid, err);
+    return df_outputs_delete(s, uid, err);
 }
 
 /* ---- as removals ---- */
 
 typedef int (*purge)(struct df_spawner *s, const cJSON *doc, struct df_err *err);
 
-static int as_removal(struct df_spawner *s, purge what, const cJSON *doc, struct df_err *err)
+/* First what belongs to the document, then the document. */
+static int as_removal(struct df_spawner *s, enum df_kind kind, const cJSON *doc, purge belongings,
+                      const struct df_purge_note *note, struct df_err *err)
 {
     if (df_removal_begin(s, err) < 0)
         return -1;
-    int result = what(s, doc, err);
+    int result = belongings(s, doc, err);
+    if (result == 0 && note)
+        note->write(note->arg, kind, doc);
+    if (result == 0)
+        result = remove_document(s, kind, doc, err);
     df_removal_end(s);
     return result;
 }
 
-int df_purge_step(struct df_spawner *s, const cJSON *task, struct df_err *err)
+int df_purge_step(struct df_spawner *s, const cJSON *task, const struct df_purge_note *note,
+                  struct df_err *err)
 {
-    return as_removal(s, purge_step, task, err);
+    return as_removal(s, DF_KIND_TASK_ACTION, task, purge_of_step, note, err);
 }
 
-int df_purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
+int df_purge_run(struct df_spawner *s, const cJSON *run, const struct df_purge_note *note,
+                 struct df_err *err)
 {
-    return as_removal(s, purge_run_and_steps, run, err);
+    return as_removal(s, DF_KIND_RUN, run, purge_of_run, note, err);
 }
 
-int df_purge_executor(struct df_spawner *s, const cJSON *executor, struct df_err *err)
+int df_purge_executor(struct df_spawner *s, const cJSON *executor, const struct df_purge_note *note,
+                      struct df_err *err)
 {
-    return as_removal(s, purge_executor, executor, err);
+    return as_removal(s, DF_KIND_EXECUTOR, executor, purge_of_executor, note, err);
 }

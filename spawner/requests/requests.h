@@ -69,6 +69,11 @@ int df_request_change_executor(struct df_spawner *s, cJSON *doc, const cJSON *ol
 int df_request_delete_executor(struct df_spawner *s, const char *name, enum df_role role,
                                const struct df_forget *forget, const char *actor,
                                struct df_err *err) DF_MUST_CHECK;
+/* Its first half: the same refusals, and the mark with which the deletion is sure. *ret: the marked
+ * executor, which the caller deletes, and then removes with df_purge_executor(). */
+int df_request_mark_executor(struct df_spawner *s, const char *name, enum df_role role,
+                             const struct df_forget *forget, const char *actor, cJSON **ret,
+                             struct df_err *err) DF_MUST_CHECK;
 
 /* ---- workflows, and other TaskActions without a run ---- */
 

@@ -141,7 +141,8 @@ static int purge_ended(struct sweep *w, const struct ended *e, struct df_err *er
         return -1;
     if (!doc || !df_streq(df_json_str(doc, "metadata.uid"), e->uid) || !is_ended(w->kind, doc))
         return 0;
-    if (!w->dry_run && (w->kind == DF_KIND_RUN ? df_purge_run : df_purge_step)(w->s, doc, err) < 0)
+    if (!w->dry_run &&
+        (w->kind == DF_KIND_RUN ? df_purge_run : df_purge_step)(w->s, doc, NULL, err) < 0)
         return -1;
     return df_removed_note(w->removed, df_kind_name(w->kind), e->name, err);
 }

@@ -345,7 +345,7 @@ static void a_late_deletion_does_not_touch_a_new_executor_of_the_same_name(void 
     assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "t", NULL), 0);
     make_executor(w, "net", "");
     run(w, "net", AUTO);
-    assert_int_equal(df_purge_executor(&w->s, old, NULL), -1);
+    assert_int_equal(df_purge_executor(&w->s, old, NULL, NULL), -1);
     DF_JSON cJSON *executor = get(w, DF_KIND_EXECUTOR, "net"), *run = get(w, DF_KIND_RUN, "net-1");
     assert_true(executor && run);
 }

@@ -115,6 +115,51 @@ static void a_deletion_that_fails_is_tried_again(void **state)
     await_gone(w, DF_KIND_EXECUTOR, "net");
 }
 
+/* ---- the audit trail ---- */
+
+struct witness {
+    struct df_store *store;
+    int gone, noted; /* deletions that were seen, and those of which the audit trail knew then */
+};
+
+/* A df_store_watch. Only what kubectl was asked to delete has an entry, and not what goes with it. */
+static void on_removal(void *arg, const struct df_store_event *event)
+{
+    struct witness *v = arg;
+    DF_JSON cJSON *trail = NULL;
+    const cJSON *entry;
+    if (event->change != DF_CHANGE_DELETED)
+        return;
+    v->gone++;
+    assert_int_equal(df_store_audit_list(v->store, NULL, 0, &trail, NULL, NULL), 0);
+    cJSON_ArrayForEach (entry, trail)
+        if (df_streq(df_json_str(entry, "action"), "delete") &&
+            df_streq(df_json_str(entry, "name"), event->name))
+            v->noted++;
+}
+
+/* First the step, then its run, which has no other, then their executor. */
+static void the_audit_trail_has_a_deletion_before_anybody_sees_its_end(void **state)
+{
+    struct world *w = *state;
+    struct witness v = {.store = w->s.store};
+    begin_planned(w);
+    patch(w, DF_KIND_RUN, "net-1", "spec", "decision", "{'verdict':'discarded'}");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Discarded");
+    await_settled(w);
+    assert_int_equal(df_store_watch(w->s.store, on_removal, &v, NULL), 0);
+    fake_find(&w->engine, "net-1-plan")->seen.is_gone = true;
+    delete (w, DF_KIND_TASK_ACTION, "net-1-plan");
+    await_gone(w, DF_KIND_TASK_ACTION, "net-1-plan");
+    delete (w, DF_KIND_RUN, "net-1");
+    await_gone(w, DF_KIND_RUN, "net-1");
+    delete (w, DF_KIND_EXECUTOR, "net");
+    await_gone(w, DF_KIND_EXECUTOR, "net");
+    df_store_unwatch(w->s.store, on_removal, &v);
+    assert_int_equal(v.gone, 3);
+    assert_int_equal(v.noted, 3);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -123,6 +168,7 @@ int main(void)
         TEST(a_deleted_executor_says_what_it_waits_for),
         TEST(a_deleted_step_is_woken_by_the_end_of_its_run),
         TEST(a_deletion_that_fails_is_tried_again),
+        TEST(the_audit_trail_has_a_deletion_before_anybody_sees_its_end),
     };
     (void)alarm(120); /* what never comes */
     return cmocka_run_group_tests_name("deleted_documents", tests, NULL, NULL);
