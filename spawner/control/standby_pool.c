@@ -26,65 +26,11 @@ enum {
 
 /* ---- what is missing, what is too much: the caller holds the lock ---- */
 
-/* Runners of this form without a step; run: for whose apply alone they are, "": for any step. One that
- * was taken comes back if its step has to wait for a slot. */
-static int64_t idle_of(const struct df_standby_pool *pool, const char *digest, const char *run)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < pool->seen_count; i++) {
-        const struct df_standby_view *v = &pool->seen[i];
-        n += !v->has_step && df_streq(v->form.digest, digest) && df_streq(v->form.run, run);
-    }
-    return n;
-}
-
-/* How many runners a class is to have. now: for the steps that wait, without those for later ones. */
-static int64_t size_of(const struct df_standby_pool *pool, const struct df_demand *class, bool now)
-{
-    int64_t waiting = df_slots_waiting(&pool->c->slots, df_json_str(class->task, "spec.class"));
-    int64_t size = waiting + (now ? 0 : class->min);
-    return size < class->max ? size : class->max;
-}
-
-/* How many runners for any step of this form all classes are to have. */
-static int64_t wanted_of(const struct df_standby_pool *pool, const char *digest, bool now)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < pool->count; i++)
-        if (!pool->demands[i]->run[0] && df_streq(pool->demands[i]->form.digest, digest))
-            n += size_of(pool, pool->demands[i], now);
-    return n;
-}
-
-/* It is for an apply of which a person is asked. */
-static bool waits_for_person(const struct df_standby_pool *pool, const struct df_standby_view *v)
-{
-    size_t i = df_demand_find(pool, v->form.run);
-    return i < pool->count && pool->demands[i]->until_ms;
-}
-
-/* Runners for an apply that has not begun. sure: without those of which a person is asked, which give
- * their places to the others. */
-static int64_t ahead_of(const struct df_standby_pool *pool, bool sure)
-{
-    int64_t n = 0;
-    for (size_t i = 0; i < pool->seen_count; i++) {
-        const struct df_standby_view *v = &pool->seen[i];
-        n += v->is_free && v->form.run[0] && !(sure && waits_for_person(pool, v));
-    }
-    return n;
-}
-
 /* A runner that starts ahead of its step holds a place among the steps that may run at once: it will
  * need it soon. Those of classes are nobody's step. others: that hold such a place, too. */
-static bool has_room(const struct df_standby_pool *pool, const struct df_demand *d, int64_t others)
+static bool has_room(struct df_standby_pool *pool, const struct df_demand *d, int64_t others)
 {
-    struct df_err why = {0};
-    int64_t room = 0;
-    if (df_slots_room(&pool->c->slots, d->task, &room, &why) == 0)
-        return room > others;
-    df_debug("run %s: no standby runner for its apply: %s", d->run, why.message);
-    return false;
+    return df_tally_room(pool, d) > others;
 }
 
 /* A quota or the nodes have no room for a step that is to start. */
@@ -93,18 +39,20 @@ static bool is_crowded(const struct df_standby_pool *pool)
     return pool->crowded_ms && df_mono_ms() < pool->crowded_ms + CROWD_MS;
 }
 
-static bool is_missing(const struct df_standby_pool *pool, const struct df_demand *d, bool now)
+/* A runner that was taken comes back if its step has to wait for a slot. Those of which a person is asked
+ * give their places to the others. */
+static bool is_missing(struct df_standby_pool *pool, const struct df_demand *d, bool now)
 {
-    const char *digest = d->form.digest;
-    int64_t any = idle_of(pool, digest, "");
+    const struct df_form_count any = df_tally_form(pool, d->form.digest, "");
     if (!d->run[0])
-        return any < wanted_of(pool, digest, now);
-    return any == 0 && idle_of(pool, digest, d->run) == 0 && !is_crowded(pool) &&
-           has_room(pool, d, ahead_of(pool, !d->until_ms));
+        return any.idle < (now ? any.wanted_now : any.wanted);
+    return any.idle == 0 && df_tally_form(pool, d->form.digest, d->run).idle == 0 &&
+           !is_crowded(pool) &&
+           has_room(pool, d, d->until_ms ? pool->tally.ahead : pool->tally.sure);
 }
 
 /* A demand that has no runner. After a runner was taken, only what steps need now is made. */
-static struct df_demand *missing(const struct df_standby_pool *pool)
+static struct df_demand *missing(struct df_standby_pool *pool)
 {
     int64_t now_ms = df_mono_ms();
     bool now = now_ms < pool->taken_ms + REFILL_MS;
@@ -120,19 +68,20 @@ static struct df_demand *missing(const struct df_standby_pool *pool)
 
 /* A runner gives its place in the cluster to a step that finds none; while a person is asked, it may
  * wait for long, and gives its place under the limits, too. */
-static bool yields(const struct df_standby_pool *pool, const struct df_demand *d)
+static bool yields(struct df_standby_pool *pool, const struct df_demand *d)
 {
-    return is_crowded(pool) || (d->until_ms && !has_room(pool, d, ahead_of(pool, false) - 1));
+    return is_crowded(pool) || (d->until_ms && !has_room(pool, d, pool->tally.ahead - 1));
 }
 
-static bool is_unwanted(const struct df_standby_pool *pool, const struct df_standby_view *v,
+static bool is_unwanted(struct df_standby_pool *pool, const struct df_standby_view *v,
                         int64_t now_ms)
 {
-    size_t i = df_demand_find(pool, v->form.run);
-    if (v->form.run[0])
-        return i == pool->count || yields(pool, pool->demands[i]);
-    return idle_of(pool, v->form.digest, "") > wanted_of(pool, v->form.digest, false) &&
-           now_ms >= v->since_ms + LINGER_MS;
+    if (v->form.run[0]) {
+        const struct df_demand *d = df_tally_demand_of_run(pool, v);
+        return !d || yields(pool, d);
+    }
+    const struct df_form_count any = df_tally_form(pool, v->form.digest, "");
+    return any.idle > any.wanted && now_ms >= v->since_ms + LINGER_MS;
 }
 
 /* It never came, it went away, or it has waited so long that its Job's deadline is near. */
@@ -145,7 +94,7 @@ static bool is_over(const struct df_standby_pool *pool, const struct df_standby_
            now_ms > v->made_ms + (DF_STANDBY_LIFE_SECONDS - 60) * INT64_C(1000);
 }
 
-static const struct df_standby_view *surplus(const struct df_standby_pool *pool)
+static const struct df_standby_view *surplus(struct df_standby_pool *pool)
 {
     int64_t now_ms = df_mono_ms();
     for (size_t i = 0; i < pool->seen_count; i++) {
@@ -230,23 +179,11 @@ static void remove_surplus(struct df_standby_pool *pool, const struct df_standby
         pause_demand(pool, pool->demands[i]);
 }
 
-/* Who wants this runner; NULL: nobody. */
-static const struct df_demand *demand_of(const struct df_standby_pool *pool,
-                                         const struct df_standby_view *v)
-{
-    for (size_t i = 0; i < pool->count; i++) {
-        const struct df_demand *d = pool->demands[i];
-        if (df_streq(d->run, v->form.run) && df_streq(d->form.digest, v->form.digest))
-            return d;
-    }
-    return NULL;
-}
-
 static void tell_preparations(const struct df_standby_pool *pool)
 {
     for (size_t i = 0; i < pool->seen_count; i++) {
         const struct df_standby_view *v = &pool->seen[i];
-        const struct df_demand *d = v->is_prepared || v->has_step ? NULL : demand_of(pool, v);
+        const struct df_demand *d = v->is_prepared || v->has_step ? NULL : df_tally_demand(pool, v);
         struct df_err why = {0};
         if (d && d->preparation &&
             df_standby_prepare(pool->runners, v->id, d->preparation, &why) < 0)
@@ -254,12 +191,13 @@ static void tell_preparations(const struct df_standby_pool *pool)
     }
 }
 
-static void look(struct df_standby_pool *pool)
+void df_standby_look(struct df_standby_pool *pool)
 {
     const struct df_demand *d;
     const struct df_standby_view *v;
     pool->seen_count = df_standby_list(pool->runners, pool->seen);
     drop_ended_demands(pool);
+    df_tally_take(pool);
     tell_preparations(pool);
     if ((d = missing(pool)))
         make_missing(pool, d);
@@ -281,7 +219,7 @@ static void *work(void *arg)
     while (!pool->stopped && !df_standby_is_open(pool->runners))
         df_standby_take_over(pool);
     while (!pool->stopped)
-        look(pool);
+        df_standby_look(pool);
     (void)pthread_mutex_unlock(&pool->lock);
     return NULL;
 }
