@@ -213,17 +213,19 @@ static bool is_plain_file(const char *path)
 }
 
 /* Uploads or keeps errored.tfstate. words: where the file is now, for the message; "" if there is
- * none. */
-static void save_errored_state(struct df_context *c, char *words, size_t size)
+ * none. True if it is still here, where the engine may find it. */
+static bool save_errored_state(struct df_context *c, char *words, size_t size)
 {
     DF_FREE char *path = df_fs_join(c->source.module_dir, "errored.tfstate");
     DF_FREE char *kept = NULL;
     struct df_err why = {0}, unkept = {0};
     words[0] = '\0';
     if (!path || !is_plain_file(path))
-        return;
-    if (df_report_put_artifact(c->report, "errored-state", path,
-                               df_mono_ms() + ERRORED_STATE_PATIENCE_MS, &why) == 0) {
+        return false;
+    bool is_handed_over =
+        df_report_put_artifact(c->report, "errored-state", path,
+                               df_mono_ms() + ERRORED_STATE_PATIENCE_MS, &why) == 0;
+    if (is_handed_over) {
         (void)unlink(path); /* the spawner has it */
         (void)snprintf(words, size,
                        "; the new state was not stored, but kept as the errored state: push it "
@@ -235,6 +237,7 @@ static void save_errored_state(struct df_context *c, char *words, size_t size)
         (void)snprintf(words, size, "; the new state was not stored; it is in %s (%.100s; %.100s)",
                        path, why.message, unkept.message);
     (void)df_output_note(c->output, "dayfly: errored.tfstate%s", words);
+    return !is_handed_over;
 }
 
 /* ---- the end ---- */
@@ -269,8 +272,10 @@ static int apply_plan(struct df_context *c, const struct approved *a, struct df_
     char state_words[512] = "";
     if (remove_errored_state(c, err) < 0 || run_apply(c, a->plan, &code, err) < 0)
         return -1;
-    if (code != 0) /* else the tool has stored its state, and the file is not its own */
-        save_errored_state(c, state_words, sizeof state_words);
+    /* After a success the tool has stored its state, and the file is not its own. */
+    if (code != 0 && save_errored_state(c, state_words, sizeof state_words) &&
+        df_json_add_bool(c->result, "leavesState", true, err) < 0)
+        return -1;
     if (!df_json_at(c->doc, "expected.stateLineage"))
         df_lineage_note_new(c);
     if (df_context_mark(c, "executed", df_real_us(), err) < 0 ||

@@ -59,6 +59,8 @@ DF_HANDLER(df_get_state_lock);
 DF_HANDLER(df_force_unlock_state);
 DF_HANDLER(df_forget_former_state);
 DF_HANDLER(df_list_errored_states);
+DF_HANDLER(df_get_errored_state);
+DF_HANDLER(df_discard_errored_state);
 DF_HANDLER(df_push_errored_state);
 
 /* state.c (tofu's http backend) */

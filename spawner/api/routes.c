@@ -74,6 +74,10 @@ static const struct df_route routes[] = {
     ROUTE("DELETE", "/v1/executors/{name}/state/former", ADMIN, df_forget_former_state,
           AUDIT("confirm-move", "State")),
     ROUTE("GET", "/v1/executors/{name}/state/errored", READ, df_list_errored_states),
+    ROUTE("GET", "/v1/executors/{name}/state/errored/{step}", WRITE, df_get_errored_state,
+          AUDIT("read", "State")),
+    ROUTE("DELETE", "/v1/executors/{name}/state/errored/{step}", ADMIN, df_discard_errored_state,
+          AUDIT("discard-errored", "State")),
     ROUTE("POST", "/v1/executors/{name}/state/errored/{step}/push", ADMIN, df_push_errored_state,
           AUDIT("push-errored", "State")),
 

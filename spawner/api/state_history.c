@@ -1,6 +1,7 @@
 #include "common/base/parse.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/state.h"
+#include "spawner/model/errored_states.h"
 #include "spawner/model/move.h"
 #include "spawner/model/state_command.h"
 #include "spawner/steps/errored.h"
@@ -40,12 +41,13 @@ static int read_version(const struct df_request *req, int64_t *ret, struct df_er
     return 0;
 }
 
-static int check_not_destroyed(const struct df_request *req, struct df_err *err)
+/* An errored state, which would not fit any more, is stored or removed first. */
+static int check_may_roll_back(const struct df_request *req, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
     if (df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
         return -1;
-    return df_state_rollback_check(executor, err);
+    return df_state_rollback_check(executor, err) < 0 ? -1 : df_errored_check(executor, err);
 }
 
 int df_rollback_state(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -54,7 +56,7 @@ int df_rollback_state(struct df_request *req, struct df_response *res, struct df
     int64_t version = 0;
     DF_JSON cJSON *items = NULL;
     if (read_version(req, &version, err) < 0 || df_state_executor(req, uid, err) < 0 ||
-        check_not_destroyed(req, err) < 0 ||
+        check_may_roll_back(req, err) < 0 ||
         df_state_rollback(req->s->states, uid, version, req->caller.name, err) < 0 ||
         df_state_versions(req->s->states, uid, &items, err) < 0)
         return df_state_failed(req->params[0], err);
@@ -124,7 +126,27 @@ int df_push_errored_state(struct df_request *req, struct df_response *res, struc
     if (df_state_executor(req, uid, err) < 0 ||
         df_errored_state_check(req->s, req->params[1], err) < 0 ||
         df_state_push_errored(req->s->states, uid, req->params[1], req->caller.name, err) < 0 ||
-        df_state_adopted(req, err) < 0)
+        df_state_adopted(req, err) < 0 || df_errored_note(req->s, req->params[0], NULL, err) < 0)
+        return -1;
+    df_respond_nothing(res);
+    return 0;
+}
+
+int df_get_errored_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    char uid[64];
+    if (df_state_owner(req, uid, NULL, err) < 0)
+        return -1;
+    res->content_type = "application/octet-stream";
+    return df_state_open_errored(req->s->states, uid, req->params[1], &res->fd, &res->fd_size, err);
+}
+
+int df_discard_errored_state(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    char uid[64];
+    DF_JSON cJSON *executor = NULL;
+    if (df_state_owner(req, uid, &executor, err) < 0 ||
+        df_errored_discard(req->s, executor, req->params[1], err) < 0)
         return -1;
     df_respond_nothing(res);
     return 0;

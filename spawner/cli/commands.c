@@ -110,6 +110,9 @@ static const struct df_option delete_options[] = {
     {"state-file", 0, "FILE", "that file; default: EXECUTOR.tfstate", NULL},
     {0}};
 
+static const struct df_option errored_options[] = {
+    {"state-file", 0, "FILE", "where it is written; default: EXECUTOR.errored.tfstate", NULL}, {0}};
+
 static const struct df_option abandon_options[] = {
     {"state-file", 0, "FILE", "where its state is written; default: EXECUTOR.tfstate", NULL}, {0}};
 
@@ -439,8 +442,18 @@ const struct df_command df_commands[] = {
      import_options, 1, 2, df_cmd_state_unlock},
     {"state errored", "EXECUTOR", "List states that could not be uploaded in time", NULL,
      "dayfly state errored net\n", output_options, 1, 1, df_cmd_state_errored},
-    {"state push-errored", "EXECUTOR [STEP]", "Store such a state as the newest version", NULL,
+    {"state push-errored", "EXECUTOR [STEP]", "Store such a state as the newest version",
+     "As long as an errored state is kept, runs of the executor are refused. Needs the role "
+     "admin.\n",
      "dayfly state push-errored net\n", NULL, 1, 2, df_cmd_state_push_errored},
+    {"state discard-errored", "EXECUTOR [STEP]", "Remove such a state, which nobody needs",
+     "It is first written to a new file (EXECUTOR.errored.tfstate here, or --state-file). Runs "
+     "are\n"
+     "no longer refused, and know nothing of what it alone names: they may make that once more.\n"
+     "Needs the role admin.\n",
+     "dayfly state discard-errored net\n"
+     "dayfly state discard-errored net --state-file /safe/net.tfstate\n",
+     errored_options, 1, 2, df_cmd_state_discard_errored},
     {"secret set", "SECRET KEY", "Store a value for use as TF_VAR_<key> or as credentials",
      "The value comes from standard input (without its last newline), from --from-file (byte for\n"
      "byte) or from a prompt that does not show it. It cannot be read back.\n"

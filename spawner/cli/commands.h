@@ -38,6 +38,7 @@ int df_cmd_state_lock(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_unlock(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_errored(struct df_cli *cli, struct df_err *err);
 int df_cmd_state_push_errored(struct df_cli *cli, struct df_err *err);
+int df_cmd_state_discard_errored(struct df_cli *cli, struct df_err *err);
 int df_cmd_integration_test(struct df_cli *cli, struct df_err *err);
 int df_cmd_secret_set(struct df_cli *cli, struct df_err *err);
 int df_cmd_secret_allow(struct df_cli *cli, struct df_err *err);

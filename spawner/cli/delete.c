@@ -3,13 +3,13 @@
  * df_cmd_delete() at the end, then forget_executor(). dayfly abandon ends the executor's runs before.
  */
 #include <errno.h>
-#include <fcntl.h>
 
 #include "common/base/fs.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/follow.h"
 #include "spawner/cli/kinds.h"
 #include "spawner/cli/signals.h"
+#include "spawner/cli/state_file.h"
 #include "spawner/cli/text.h"
 #include "spawner/model/model.h"
 
@@ -47,17 +47,7 @@ static int copy_open(struct copy *c, const char *wanted, const char *name, struc
     c->path = wanted ? strdup(wanted) : df_strf("%s.tfstate", name);
     if (!c->path)
         return df_fail_oom(err);
-    c->fd = open(c->path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
-    if (c->fd >= 0)
-        return 0;
-    if (errno == EEXIST)
-        return df_fail(err, DF_ERR_USER,
-                       "%s: there is such a file already, and it is not overwritten: choose "
-                       "another with --state-file; nothing was deleted",
-                       c->path);
-    (void)df_fail_errno(err, errno, "create %s (nothing was deleted)", c->path);
-    err->cls = DF_ERR_USER;
-    return -1;
+    return df_copy_create(c->path, &c->fd, err);
 }
 
 static void copy_drop(struct copy *c)

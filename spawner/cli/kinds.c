@@ -7,11 +7,12 @@
 #include "common/base/clock.h"
 #include "spawner/cli/terrakube.h"
 #include "spawner/cli/text.h"
+#include "spawner/model/errored_states.h"
 
 static const struct df_column executor_columns[] = {
     {"NAME", "metadata.name", DF_CELL_TEXT, false},
     {"STATE", "status.state", DF_CELL_TEXT, false},
-    {"STATUS", "status.status", DF_CELL_TEXT, false},
+    {"STATUS", "status", DF_CELL_STATUS, false},
     {"LAST RUN", "status.lastRun.name", DF_CELL_TEXT, false},
     {"PHASE", "status.lastRun.phase", DF_CELL_TEXT, false},
     {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false},
@@ -88,6 +89,7 @@ static const struct df_column executor_details[] = {
     {"Description", "spec.description", DF_CELL_TEXT, false},
     {"State", "status.state", DF_CELL_TEXT, false},
     {"Status", "status.status", DF_CELL_TEXT, false},
+    {"Errored state", "status.erroredStates", DF_CELL_ERRORED, false},
     {"Revision", "status.revision", DF_CELL_TEXT, false},
     {"Source", "spec.source.url", DF_CELL_TEXT, false},
     {"Kind", "spec.source.kind", DF_CELL_TEXT, false},
@@ -299,6 +301,22 @@ static void add_changes(struct df_buf *out, const cJSON *summary)
                           (long long)df_json_int(summary, "destroy", 0));
 }
 
+static void add_status(struct df_buf *out, const cJSON *status)
+{
+    add_scalar(out, df_json_at(status, "status"));
+    if (df_json_at(status, "erroredStates"))
+        (void)df_buf_adds(out, ", errored state");
+}
+
+static void add_errored(struct df_buf *out, const cJSON *executor)
+{
+    char words[256];
+    df_errored_words(executor, words, sizeof(words));
+    if (words[0])
+        (void)df_buf_addf(out, "%s: runs are refused until `dayfly state push-errored %s`", words,
+                          df_json_str(executor, "metadata.name"));
+}
+
 static void add_cell(struct df_buf *out, const struct df_column *column, const cJSON *item,
                      int64_t now_us)
 {
@@ -330,6 +348,12 @@ static void add_cell(struct df_buf *out, const struct df_column *column, const c
         break;
     case DF_CELL_SHORT:
         (void)df_buf_addf(out, "%.12s", cJSON_IsString(value) ? value->valuestring : "");
+        break;
+    case DF_CELL_STATUS:
+        add_status(out, value);
+        break;
+    case DF_CELL_ERRORED:
+        add_errored(out, item);
         break;
     case DF_CELL_OWNER:
         df_text_owner(value, out);

@@ -27,11 +27,11 @@ const struct df_reason df_reasons[] = {
     {"Accepted", "The applied executor is valid and can be run.", NULL},
     {"Discarded", "Somebody decided against the plan; nothing was applied.", NULL},
     {"Canceled", "The run was canceled.",
-     "If the apply had begun, what it finished is in the state: a dry-run shows what remains "
-     "to be done."},
+     "If the apply had begun, what it finished is in the state unless the message says otherwise: "
+     "a dry-run shows what remains to be done."},
     {"Aborted", "The step was deleted before it had ended.",
-     "If an apply had begun, what it finished is in the state: a dry-run shows what remains "
-     "to be done."},
+     "If an apply had begun, what it finished is in the state unless the message says otherwise: "
+     "a dry-run shows what remains to be done."},
     {"SourceFailed", "The source could not be fetched.",
      "Check the URL, the tag, branch or commit, and the secret in spec.source.secretRef; then run "
      "again. A directory or repository that moved: `dayfly edit executor NAME "
@@ -75,7 +75,9 @@ const struct df_reason df_reasons[] = {
      "service use --env NAME. Keep them with `dayfly secret set` and spec.integrations."},
     {"PlanFailed", "The plan failed; nothing was changed.",
      "The log names the file and line. Correct the module or its variables, then run again."},
-    {"ApplyFailed", "The apply failed. What it had finished before is in the state.",
+    {"ApplyFailed",
+     "The apply failed. What it had finished before is in the state unless the message says "
+     "otherwise.",
      "Read the log, correct the cause and run again: the new plan starts from the present state."},
     {"StateCommandFailed", "A command on the state failed.",
      "The log has the tool's message: usually an address that is not in the state or in the "
@@ -106,6 +108,12 @@ const struct df_reason df_reasons[] = {
      "The state of the executor was moved after this run was requested, so it would have used the "
      "old one.",
      "Request the run again."},
+    {"ErroredStatePending",
+     "An earlier run could not store its state, so nothing was run: on the old state a run could "
+     "make its resources twice.",
+     "The message names that run. Once what it stumbled over is mended, store its state with "
+     "`dayfly state push-errored EXECUTOR`, or remove it with `dayfly state discard-errored "
+     "EXECUTOR`, then run again (an applied Run under a new name)."},
     {"PlanCorrupt", "The stored plan is not the one that was sealed; it was refused.",
      "Run again to create a new plan. If the message names two keys, somebody replaced the vault's "
      "key. Otherwise, if it happens twice, suspect the disk of the data directory."},

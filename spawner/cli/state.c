@@ -1,6 +1,5 @@
 /*
- * dayfly state list, show, rollback, lock, unlock, errored, push-errored: the managed state of an
- * executor. One section for each; the commands are at the end of their sections.
+ * dayfly state list, show, rollback, lock, unlock: the managed state of an executor. One section for each; the commands are at the end of their sections.
  */
 #include <pwd.h>
 
@@ -245,54 +244,4 @@ int df_cmd_state_unlock(struct df_cli *cli, struct df_err *err)
     add_lock(lock, &text);
     (void)df_buf_adds(&text, text.len ? "That lock is released.\n" : "It was not locked.\n");
     return df_buf_check(&text, err) < 0 ? -1 : df_cli_print(df_buf_str(&text), err);
-}
-
-/* ---- errored states ---- */
-
-int df_cmd_state_errored(struct df_cli *cli, struct df_err *err)
-{
-    DF_JSON cJSON *list = NULL;
-    if (get_state(cli, "errored", &list, err) < 0)
-        return -1;
-    return df_cli_print_json(cli, list, err);
-}
-
-/* *ret: the step of the only errored state. Fails if there is none or more than one. */
-static int pick_errored(struct df_cli *cli, char **ret, struct df_err *err)
-{
-    DF_JSON cJSON *list = NULL;
-    if (get_state(cli, "errored", &list, err) < 0)
-        return -1;
-    const cJSON *items = df_json_at(list, "items");
-    if (cJSON_GetArraySize(items) == 0)
-        return df_fail(err, DF_ERR_NOT_FOUND, "there is no errored state of %s",
-                       df_cli_word(cli, 0));
-    if (cJSON_GetArraySize(items) > 1)
-        return df_fail(err, DF_ERR_USER,
-                       "there is more than one errored state; name the step (`dayfly state errored "
-                       "%s` lists them)",
-                       df_cli_word(cli, 0));
-    const char *step = df_json_str(items->child, "step");
-    *ret = step ? strdup(step) : NULL;
-    return *ret ? 0 : df_fail_oom(err);
-}
-
-int df_cmd_state_push_errored(struct df_cli *cli, struct df_err *err)
-{
-    struct df_err why = {0};
-    const char *executor = NULL, *named = df_cli_word(cli, 1);
-    if (df_cli_name(cli, 0, "executor", &executor, err) < 0)
-        return -1;
-    DF_FREE char *step = named ? strdup(named) : NULL;
-    if (!named && pick_errored(cli, &step, err) < 0)
-        return -1;
-    DF_FREE char *path =
-        step ? df_path("executors", executor, "state", "errored", step, "push", NULL) : NULL;
-    if (!path)
-        return df_fail_oom(err);
-    if (df_cli_call(cli, "POST", path, NULL, NULL, &why) < 0)
-        return df_streq(why.reason, "StateElsewhere")
-                   ? df_state_push_errored_elsewhere(cli, executor, step, err)
-                   : df_err_pass(err, &why);
-    return df_cli_print("The errored state is the newest version now.\n", err);
 }

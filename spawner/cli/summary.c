@@ -100,6 +100,15 @@ static bool is_already_shown(const char *note, const char *reason)
     return start && df_starts_with(note, start);
 }
 
+static void add_message(const char *message, struct df_buf *out)
+{
+    if (df_str_empty(message))
+        return;
+    (void)df_buf_adds(out, "  ");
+    df_text_safe(out, message, strlen(message));
+    (void)df_buf_addc(out, '\n');
+}
+
 static void add_how(const cJSON *run, const char *note, struct df_buf *out)
 {
     char took[DF_SHORT_TEXT];
@@ -111,15 +120,16 @@ static void add_how(const cJSON *run, const char *note, struct df_buf *out)
     (void)df_buf_addf(out, "%s: %s in %s%s%s\n", df_json_str(run, "metadata.name"),
                       df_run_phase(run), df_text_duration(us, took), reason ? ": " : "",
                       reason ? reason : "");
-    if (df_streq(df_run_phase(run), "Succeeded"))
+    if (df_streq(df_run_phase(run), "Succeeded")) {
+        if (df_streq(df_json_str(run, "spec.action"), df_action_name(DF_ACTION_DRY_RUN)))
+            add_message(message, out); /* a dry-run has one if its plan misleads */
         return;
+    }
     const struct df_reason *known = reason ? df_reason_find(reason) : NULL;
     if (is_already_shown(note, reason)) {
         /* nothing to add */
     } else if (!df_str_empty(message)) {
-        (void)df_buf_adds(out, "  ");
-        df_text_safe(out, message, strlen(message));
-        (void)df_buf_addc(out, '\n');
+        add_message(message, out);
     } else if (known) {
         (void)df_buf_addf(out, "  %s\n", known->meaning);
     }

@@ -11,6 +11,7 @@
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
 #include "spawner/cli/unrecorded.h"
+#include "spawner/model/errored_states.h"
 #include "spawner/model/model.h"
 #include "spawner/model/terrakube.h"
 
@@ -254,8 +255,40 @@ static int64_t took_us(const cJSON *run)
     return us > 0 ? us : df_text_span(run, "status.startedAt", "status.finishedAt", df_real_us());
 }
 
-static int print_cause(struct df_cli *cli, const cJSON *run, const cJSON *tasks, struct df_buf *out,
-                       struct df_err *err)
+/* *ret: the executor of the run or step, if it keeps an errored state of that run; else NULL. */
+static int find_errored(struct df_cli *cli, const char *executor, const char *run, cJSON **ret,
+                        struct df_err *err)
+{
+    DF_FREE char *path = executor ? df_path("executors", executor, NULL) : NULL;
+    DF_JSON cJSON *doc = NULL;
+    struct df_err why = {0};
+    if (!executor)
+        return 0;
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "GET", path, NULL, &doc, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
+    if (df_errored_is_of(doc, run))
+        *ret = DF_TAKE(doc);
+    return 0;
+}
+
+/* Instead of the advice of the reason: a dry-run, or another run, would work on the old state. */
+static void add_next_of_errored(const cJSON *executor, struct df_buf *out)
+{
+    const char *name = df_json_str(executor, "metadata.name");
+    (void)df_buf_addf(out,
+                      "The state of this run is not stored; it is kept as an errored state, and "
+                      "until it is stored further runs of %s are refused.\n"
+                      "What to do: mend what kept the state from being stored, then `dayfly state "
+                      "push-errored %s`; or, if nobody needs it, `dayfly state discard-errored "
+                      "%s`.\n",
+                      name, name, name);
+}
+
+/* errored: the executor, if it keeps an errored state of the run; else NULL. */
+static int print_cause(struct df_cli *cli, const cJSON *run, const cJSON *tasks,
+                       const cJSON *errored, struct df_buf *out, struct df_err *err)
 {
     char took[DF_SHORT_TEXT];
     const char *name = df_json_str(run, "metadata.name"), *step = last_step(run);
@@ -271,20 +304,24 @@ static int print_cause(struct df_cli *cli, const cJSON *run, const cJSON *tasks,
     (void)df_buf_addc(out, '\n');
     if (df_streq(df_run_phase(run), "Failed") && step && add_log(cli, run, step, out, err) < 0)
         return -1;
-    add_next(run, out);
+    if (errored)
+        add_next_of_errored(errored, out);
+    else
+        add_next(run, out);
     return df_buf_check(out, err);
 }
 
 static int why_run(struct df_cli *cli, const char *name, struct df_buf *out, struct df_err *err)
 {
     DF_FREE char *path = df_path("runs", name, NULL);
-    DF_JSON cJSON *run = NULL, *tasks = NULL;
+    DF_JSON cJSON *run = NULL, *tasks = NULL, *errored = NULL;
     if (!path)
         return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &run, err) < 0 ||
-        df_summary_tasks(cli, name, &tasks, err) < 0)
+        df_summary_tasks(cli, name, &tasks, err) < 0 ||
+        find_errored(cli, df_json_str(run, "spec.executorRef.name"), name, &errored, err) < 0)
         return -1;
-    return print_cause(cli, run, tasks, out, err);
+    return print_cause(cli, run, tasks, errored, out, err);
 }
 
 /* "restart, workflow of deployment/web: Completed", "tk-12-…, terraformPlan of net, job 12: Planned" */
@@ -303,10 +340,12 @@ static void add_heading(const cJSON *task, struct df_buf *out)
 static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, struct df_err *err)
 {
     DF_FREE char *path = df_path("taskactions", name, NULL);
-    DF_JSON cJSON *task = NULL;
+    DF_JSON cJSON *task = NULL, *errored = NULL;
     if (!path)
         return df_fail_oom(err);
-    if (df_cli_call(cli, "GET", path, NULL, &task, err) < 0)
+    if (df_cli_call(cli, "GET", path, NULL, &task, err) < 0 ||
+        find_errored(cli, df_json_str(task, "spec.executorRef.name"),
+                     df_json_str(task, "spec.runRef.name"), &errored, err) < 0)
         return -1;
     const char *message = df_task_message(task);
     const struct df_reason *known = df_task_is_terrakube(task)
@@ -321,8 +360,12 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
     }
     if (df_timeline_add(task, df_cli_text_shape(cli), out, err) < 0)
         return -1;
-    if (known && known->next)
+    if (errored) {
+        (void)df_buf_addc(out, '\n');
+        add_next_of_errored(errored, out);
+    } else if (known && known->next) {
         (void)df_buf_addf(out, "\nWhat to do: %s\n", known->next);
+    }
     return df_buf_check(out, err);
 }
 

@@ -100,8 +100,11 @@ static bool is_final(const struct df_err *why)
 /* The reason word of a refused document. */
 static const char *word_of(const struct df_err *why)
 {
-    return df_streq(why->reason, DF_REASON_PLACEMENT_DENIED) ? DF_REASON_PLACEMENT_DENIED
-                                                             : DF_REASON_REFUSED;
+    static const char *const own[] = {DF_REASON_PLACEMENT_DENIED, "ErroredStatePending"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(own); i++)
+        if (df_streq(why->reason, own[i]))
+            return own[i];
+    return DF_REASON_REFUSED;
 }
 
 struct verdict {

@@ -4,8 +4,10 @@
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "spawner/requests/owners.h"
 #include "spawner/requests/retention.h"
 #include "spawner/requests/usage.h"
+#include "spawner/steps/errored.h"
 
 #define HOUR_US INT64_C(3600000000)
 
@@ -59,12 +61,35 @@ static void write_identities(struct df_spawner *s)
         df_warn("executors: %s", err.message);
 }
 
+static int note_errored(void *arg, const struct df_blob_info *info, struct df_err *err)
+{
+    struct df_spawner *s = arg;
+    enum df_stored kind;
+    char uid[64];
+    DF_JSON cJSON *executor = NULL;
+    struct df_err why = {0};
+    if (!df_state_is_errored(info->key) || !df_stored_of(info->key, &kind, uid))
+        return 0;
+    if (df_store_get_by_uid(s->store, DF_KIND_EXECUTOR, uid, &executor, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+    return df_errored_note(s, df_json_str(executor, "metadata.name"), NULL, err);
+}
+
+/* Those that a version of dayfly kept which did not name them, and those of a restored backup. */
+static void note_errored_states(struct df_spawner *s)
+{
+    struct df_err err = {0};
+    if (df_blob_each(s->blobs, "state", note_errored, s, &err) < 0)
+        df_warn("executors do not name all errored states yet: %s", err.message);
+}
+
 static void *work(void *arg)
 {
     struct df_hourly *h = arg;
     (void)pthread_mutex_lock(&h->lock);
     while (!h->stopped) {
         (void)pthread_mutex_unlock(&h->lock);
+        note_errored_states(h->s);
         apply_retention(h->s);
         write_identities(h->s);
         (void)pthread_mutex_lock(&h->lock);

@@ -11,6 +11,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "spawner/control/applied.h"
+#include "spawner/control/errored.h"
 #include "spawner/control/lineage.h"
 #include "spawner/control/lock_queue.h"
 #include "spawner/control/lost_step.h"
@@ -141,7 +142,8 @@ static int observe(struct pass *p, struct df_err *err)
     struct df_store *s = p->c->s->store;
     p->now_us = df_real_us();
     if (df_store_find(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
-        get_steps(p, err) < 0 || observe_turn(p, err) < 0)
+        get_steps(p, err) < 0 || observe_turn(p, err) < 0 ||
+        df_errored_observe(p->c->s, executor_name(p), &p->executor, err) < 0)
         return -1;
     return observe_lost(p, err);
 }
@@ -270,6 +272,8 @@ static int report_obstacle(const struct pass *p, cJSON *status, struct df_err *e
     const cJSON *step = p->apply ? p->apply : p->plan;
     if (df_json_at(p->run, "spec.cancel") && df_label_has(step, DF_LABEL_LIVE))
         return report_ending(step, status, err);
+    if (df_run_awaits_state(step))
+        return df_json_set_str(status, "message", "keeps the state that its step has left", err);
     bool waits = !df_task_is_final(step) && !df_streq(df_task_reason(step), "Executing");
     const char *message = waits ? df_task_message(step) : NULL;
     if (!df_str_empty(message))
@@ -630,7 +634,9 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     const struct df_run_view view = view_of(p);
     struct df_run_verdict v = df_run_next(&view, p->now_us);
     if (settle_lost(p, &view, &v, err) < 0 || check_lineage(p, &view, &v, err) < 0 ||
-        check_moved(p, &v, err) < 0 || act(p, &v, err) < 0 || write_run(p, before, err) < 0)
+        check_moved(p, &v, err) < 0 ||
+        df_errored_settle(p->c->s, p->run, &p->executor, &v, err) < 0 || act(p, &v, err) < 0 ||
+        write_run(p, before, err) < 0)
         return -1;
     if (v.next == DF_RUN_FINISH) {
         discard_plan(p);

@@ -8,6 +8,7 @@
 #include "spawner/control/shared_pod.h"
 #include "spawner/control/standby_pool.h"
 #include "spawner/model/shared_pod.h"
+#include "spawner/steps/errored.h"
 #include "spawner/steps/outcome.h"
 #include "spawner/steps/recovery.h"
 #include "spawner/steps/unrecorded.h"
@@ -99,14 +100,13 @@ static int recover_state(struct df_task_pass *p, struct df_err *err)
  * the saved state and a released lock. */
 static int recover(struct df_task_pass *p, struct df_err *err)
 {
-    struct df_err why = {0};
     if (!df_task_has_runner(p->task))
         return 0;
     if (df_task_is_final(p->task))
         return release_lock(p, err);
     df_recover_streams(p->c->s, p->engine, &p->step);
-    if (recover_state(p, &why) < 0) /* tofu_clean() tries again; nothing is removed before */
-        df_warn("the state that step %s left is not kept yet: %s", p->step.name, why.message);
+    if (recover_state(p, err) < 0) /* a later run must not start before it is kept */
+        return -1;
     return note_unrecorded(p, err) < 0 ? -1 : release_lock(p, err);
 }
 
@@ -114,6 +114,7 @@ static int tofu_clean(struct df_task_pass *p, struct df_err *err)
 {
     if (df_task_has_runner(p->task) && recover_state(p, err) < 0)
         return -1;
+    df_step_drop_errored_state(p->c->s, p->task); /* its result may have come from the engine */
     if (p->engine->ops->cleanup(p->engine, &p->step, err) < 0)
         return -1;
     return df_task_pass_finalize(p, err);

@@ -17,8 +17,9 @@ static bool was_queued(const cJSON *doc)
 bool df_doc_is_refused(const cJSON *doc)
 {
     const char *reason = df_task_reason(doc);
-    return df_streq(reason, DF_REASON_REFUSED) ||
-           (df_streq(reason, DF_REASON_PLACEMENT_DENIED) && !was_queued(doc));
+    return df_streq(reason, DF_REASON_REFUSED) || ((df_streq(reason, DF_REASON_PLACEMENT_DENIED) ||
+                                                    df_streq(reason, "ErroredStatePending")) &&
+                                                   !was_queued(doc));
 }
 
 bool df_executor_is_accepted(const cJSON *executor)

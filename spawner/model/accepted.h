@@ -1,7 +1,7 @@
 /*
  * accepted.h - was a document accepted? A document written with kubectl is stored before the
- * service has checked it. The service then accepts it, or refuses it with InvalidDocument or
- * PlacementDenied.
+ * service has checked it. The service then accepts it, or refuses it with InvalidDocument,
+ * PlacementDenied or, a Run alone, ErroredStatePending.
  *
  * Thread rule: pure functions, any thread.
  */

@@ -7,6 +7,7 @@
  * run does not stay in_progress; a run that ended before its apply step does not change the state.
  */
 #include "common/base/clock.h"
+#include "spawner/model/errored_states.h"
 #include "spawner/model/move.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
@@ -85,6 +86,19 @@ static bool offer_applies(const struct offer *o, const cJSON *executor)
     return status && (!o->state || has_state(executor, o->state));
 }
 
+/* Takes away what is refused until the errored state is stored (errored_states.h). */
+static size_t hold_back(const char *words[9], size_t count)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < count; i++) {
+        bool may = df_streq(words[i], "dryrun") || df_streq(words[i], "edit") ||
+                   df_streq(words[i], "cancel");
+        if (may)
+            words[n++] = words[i];
+    }
+    return n;
+}
+
 void df_executor_actions(const cJSON *executor, enum df_role role, const char *ret[9])
 {
     size_t n = 0;
@@ -105,6 +119,8 @@ void df_executor_actions(const cJSON *executor, enum df_role role, const char *r
         !has_state(executor, "destroyed") && is_empty(executor) && !df_executor_is_busy(executor);
     if (holds_nothing && role >= DF_ROLE_WRITE && n < MAX_WORDS)
         ret[n++] = "delete";
+    if (df_errored_is_kept(executor))
+        n = hold_back(ret, n);
     ret[n] = NULL;
 }
 

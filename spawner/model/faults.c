@@ -45,6 +45,7 @@ static const struct {
     {"VersionsUnavailable", USER},
     {"NoSuchVersion", USER},
     {"StorageChanged", USER},
+    {"ErroredStatePending", USER},
     {"ScriptFailed", USER},
     {"PolicyFailed", USER},
     {"StateLockLost", SYSTEM},

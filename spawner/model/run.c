@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/approval.h"
+#include "spawner/model/errored_states.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/move.h"
 #include "spawner/model/recipe.h"
@@ -39,6 +40,12 @@ const char *df_run_first_action(const cJSON *run, const cJSON *executor)
     return is_action(run, DF_ACTION_DRY_RUN) && destroying
                ? df_recipe_for(DF_ACTION_DESTROY)->steps[0].action
                : df_recipe_of(run)->steps[0].action;
+}
+
+bool df_run_awaits_state(const cJSON *step)
+{
+    return df_task_is_final(step) && df_json_bool(step, "status.leavesState", false) &&
+           df_label_has(step, DF_LABEL_LIVE);
 }
 
 /* ---- verdicts ---- */
@@ -122,6 +129,15 @@ static int64_t pod_wait_end_us(const struct df_run_view *v, const cJSON *step)
     return us + (grace + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000000;
 }
 
+/* The run goes on (what), unless a run before it has left an errored state. */
+static struct df_run_verdict go_on(const struct df_run_view *v, enum df_run_next what)
+{
+    struct df_err why = {0};
+    return df_errored_check_run(v->executor, v->run, &why) < 0
+               ? finish_run("Failed", why.reason, why.message)
+               : decide(what);
+}
+
 /* ---- after the plan ---- */
 
 bool df_run_needs_admin(const cJSON *run)
@@ -166,6 +182,21 @@ static struct df_run_verdict ask_approval(const struct df_run_view *v)
     return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = plan_expiry(v->plan)};
 }
 
+/* A plan of an old state would make once more what an errored state has. */
+static struct df_run_verdict finish_planned(const struct df_run_view *v,
+                                            const struct df_recipe *recipe)
+{
+    struct df_run_verdict end = finish_run("Succeeded", recipe->reason, NULL);
+    char words[256];
+    df_errored_words(v->executor, words, sizeof(words));
+    if (words[0])
+        (void)snprintf(end.message, sizeof(end.message),
+                       "the plan is of an old state: %s, and that state is kept as an errored one "
+                       "(`dayfly state errored %s`)",
+                       words, df_json_str(v->executor, "metadata.name"));
+    return end;
+}
+
 static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now_us)
 {
     const struct df_recipe *recipe = df_recipe_of(v->run);
@@ -175,7 +206,7 @@ static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now
     if (df_streq(df_json_str(v->run, "spec.decision.verdict"), "discarded"))
         return finish_run("Discarded", "Discarded", NULL);
     if (recipe->taken == 1)
-        return finish_run("Succeeded", recipe->reason, NULL);
+        return finish_planned(v, recipe);
     if (!df_json_bool(v->plan, "status.hasChanges", true))
         return finish_run("Succeeded", recipe->idle_reason, recipe->idle_message);
     if (!v->executor)
@@ -183,7 +214,7 @@ static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now
     if (expiry && now_us >= expiry)
         return finish_run("Failed", "PlanExpired",
                           "the plan expired before it was applied; start a new run");
-    return !recipe->steps[1].asks || is_approved(v) ? decide(DF_RUN_APPLY) : ask_approval(v);
+    return !recipe->steps[1].asks || is_approved(v) ? go_on(v, DF_RUN_APPLY) : ask_approval(v);
 }
 
 /* ---- after the last step ---- */
@@ -210,7 +241,7 @@ static struct df_run_verdict before_plan(const struct df_run_view *v)
     struct df_err why = {0};
     if (v->is_first && df_run_rolls_back(v->run) && df_state_rollback_check(v->executor, &why) < 0)
         return finish_run("Failed", why.reason, why.message);
-    return decide(v->is_first ? DF_RUN_START : DF_RUN_WAIT);
+    return v->is_first ? go_on(v, DF_RUN_START) : decide(DF_RUN_WAIT);
 }
 
 /* ---- a TaskAction that was taken away ---- */
@@ -274,6 +305,8 @@ struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
         return before_plan(v);
     if (!df_task_is_final(step))
         return wait_for_step(v, step);
+    if (df_run_awaits_state(step)) /* no later run may start before it is kept */
+        return decide(DF_RUN_WAIT);
     int64_t wait_end_us = pod_wait_end_us(v, step);
     if (now_us < wait_end_us)
         return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = wait_end_us};

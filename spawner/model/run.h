@@ -61,6 +61,10 @@ struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us
  * exist any more: somebody deleted it and removed its finalizer. Else NULL. Borrowed. */
 const cJSON *df_run_lost_step(const struct df_run_view *view);
 
+/* Has this step ended and left a state that its runner could not hand over, and that may still be
+ * kept from the files that its engine has? Until then its run goes on. */
+bool df_run_awaits_state(const cJSON *step);
+
 /* Undoes a final phase that somebody wrote into the status of an unfinished run: sets the phase that
  * its steps show, and removes the end. */
 int df_run_reopen(cJSON *run, struct df_err *err) DF_MUST_CHECK;

@@ -10,16 +10,17 @@ struct command {
     bool may_dry_run;
     int min, max; /* number of words after the name */
     const char *takes;
+    bool mends; /* may go before an errored state is stored */
 };
 
 static const struct command commands[] = {
     {"mv", true, 2, 2, "SRC DST"},
     {"rm", true, 1, INT32_MAX, "ADDRESS..."},
-    {"import", false, 2, 2, "ADDRESS ID"},
-    {"force-unlock", false, 1, 1, "ID"},
-    {DF_COMMAND_PUSH_ERRORED, false, 1, 1, "STEP"},
+    {"import", false, 2, 2, "ADDRESS ID", .mends = true},
+    {"force-unlock", false, 1, 1, "ID", .mends = true},
+    {DF_COMMAND_PUSH_ERRORED, false, 1, 1, "STEP", .mends = true},
     {"migrate", false, 0, 0, "no words: spec.moveTo is the new storage"},
-    {DF_COMMAND_HISTORY, false, 0, 0, "no words"},
+    {DF_COMMAND_HISTORY, false, 0, 0, "no words", .mends = true},
     {DF_COMMAND_ROLLBACK, false, 1, 1, "VERSION"},
 };
 
@@ -34,6 +35,12 @@ static const struct command *find_command(const char *name)
 static const char *name_of(const cJSON *run)
 {
     return cJSON_GetStringValue(cJSON_GetArrayItem(df_json_at(run, "spec.command"), 0));
+}
+
+bool df_state_command_mends(const cJSON *run)
+{
+    const struct command *c = find_command(name_of(run));
+    return c && c->mends;
 }
 
 /* The tool would treat an address or ID that begins with a dash as an option. */

@@ -33,6 +33,11 @@ int df_state_rollback_check(const cJSON *executor, struct df_err *err) DF_MUST_C
  * command, or none. Borrowed. */
 const char *df_state_command_pushes(const cJSON *doc);
 
+/* May the command of this Run go before an errored state is stored (errored_states.h)? It reads, it
+ * brings what is missing into the state, or it takes away what keeps the state from being stored.
+ * False for a run without a command. */
+bool df_state_command_mends(const cJSON *run);
+
 /* Is the command `import`? */
 bool df_run_imports(const cJSON *run);
 /* Is the command `rollback`? */

@@ -33,20 +33,21 @@ static int refuse_deletion(const cJSON *executor, const struct df_state_holdings
                           name, name);
 }
 
-/* The errored state would be deleted with the executor. */
+/* The errored state would be deleted with the executor, whatever its storage. */
 static int check_errored(struct df_spawner *s, const cJSON *executor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
     const char *uid = df_json_str(executor, "metadata.uid");
-    DF_JSON cJSON *list = NULL;
-    if (df_state_errored(s->states, uid, &list, err) < 0)
+    DF_STRS struct df_strs steps = {0};
+    if (uid && df_state_errored_steps(s->states, uid, &steps, err) < 0)
         return -1;
-    if (!list->child)
+    if (!steps.len)
         return 0;
     return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
-                          "executor %s keeps a state that could not be uploaded in time: store it "
-                          "first (`dayfly state push-errored %s`)",
-                          name, name);
+                          "executor %s keeps an errored state, which would go with it: store it "
+                          "with `dayfly state push-errored %s`; or, if nobody needs it, remove it "
+                          "with `dayfly state discard-errored %s`",
+                          name, name, name);
 }
 
 /* The lock's holder is about to write a version that the caller has not seen. */
@@ -85,11 +86,11 @@ static int check_version(struct df_spawner *s, const cJSON *executor, int64_t wa
 static int check_forget(struct df_spawner *s, const cJSON *executor, enum df_role role,
                         const struct df_forget *forget, struct df_err *err)
 {
-    if (df_executor_check_forget(executor, role, err) < 0)
+    if (df_executor_check_forget(executor, role, err) < 0 || check_errored(s, executor, err) < 0)
         return -1;
     if (!is_managed(executor) || !df_json_str(executor, "metadata.uid"))
         return 0;
-    if (check_errored(s, executor, err) < 0 || check_unlocked(s, executor, err) < 0)
+    if (check_unlocked(s, executor, err) < 0)
         return -1;
     return check_version(s, executor, forget->state_version, err);
 }
@@ -102,10 +103,9 @@ static int check_abandon(struct df_spawner *s, const cJSON *executor, enum df_ro
     struct df_err why = {0};
     if (df_executor_check_forget(executor, role, err) < 0)
         return -1;
-    if (!is_managed(executor) || !df_json_str(executor, "metadata.uid"))
-        return 0;
+    bool is_stored_here = is_managed(executor) && df_json_str(executor, "metadata.uid");
     if ((check_errored(s, executor, &why) < 0 ||
-         check_version(s, executor, forget->state_version, &why) < 0) &&
+         (is_stored_here && check_version(s, executor, forget->state_version, &why) < 0)) &&
         why.cls == DF_ERR_CONFLICT)
         return df_err_pass(err, &why);
     return 0;
@@ -128,7 +128,5 @@ int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, enum d
         if (found.count > 0 || (found.count < 0 && !(may && found.by_step)))
             return refuse_deletion(executor, &found, err);
     }
-    if (may)
-        return 0;
-    return df_err_pass(err, &why);
+    return may ? check_errored(s, executor, err) : df_err_pass(err, &why);
 }

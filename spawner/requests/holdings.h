@@ -15,7 +15,8 @@ struct df_forget {
 };
 
 /* Checks whether the executor may be deleted. forget (NULL: none): an admin may do it while nobody
- * holds the state's lock, or whoever holds it (abandon). DENIED; CONFLICT WrongState names the resources and what to do; CONFLICT
+ * holds the state's lock, or whoever holds it (abandon). DENIED; CONFLICT WrongState names the
+ * resources, or that an errored state is kept, and what to do; CONFLICT
  * PreconditionFailed if the state has another version now. */
 int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, enum df_role role,
                              const struct df_forget *forget, struct df_err *err) DF_MUST_CHECK;

@@ -4,11 +4,13 @@
 #include "common/base/clock.h"
 #include "spawner/model/accepted.h"
 #include "spawner/model/approval.h"
+#include "spawner/model/errored_states.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/redirect.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
 #include "spawner/requests/storage.h"
+#include "spawner/steps/errored.h"
 #include "spawner/steps/sealed.h"
 
 static int check_role(enum df_role role, enum df_role least, const char *what, struct df_err *err)
@@ -32,7 +34,7 @@ static int not_being_deleted(const cJSON *executor, struct df_err *err)
 #define NAMES_TRIED 16
 
 struct numbering {
-    const struct df_spawner *s;
+    struct df_spawner *s;
     enum df_action action;
     const struct df_rights *rights;
     const cJSON *run;
@@ -48,6 +50,7 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
         return df_fail_oom(err);
     if (not_being_deleted(executor, err) < 0 || df_executor_check_accepted(executor, err) < 0 ||
         df_executor_check_action(executor, n->action, n->rights->action, err) < 0 ||
+        df_errored_check_run(executor, n->run, err) < 0 ||
         df_approval_check_run(&n->s->config->approval, n->run, executor, n->rights->action, err) <
             0 ||
         df_allowed_run(n->s, n->run, executor, n->rights->placement, err) < 0 ||
@@ -72,13 +75,27 @@ static int check_still_there(struct df_spawner *s, const char *executor, const c
     return -1;
 }
 
+/* If an errored state is in the way, it is looked for before the run is refused: its removal may not
+ * have been noted. */
+static int number(struct numbering *n, const char *executor, cJSON **ret, struct df_err *err)
+{
+    struct df_store *store = n->s->store;
+    struct df_err why = {0};
+    if (df_store_modify(store, DF_KIND_EXECUTOR, executor, take_number, n, ret, &why) == 0)
+        return 0;
+    if (!df_streq(why.reason, "ErroredStatePending"))
+        return df_err_pass(err, &why);
+    if (df_errored_note(n->s, executor, NULL, err) < 0)
+        return -1;
+    return df_store_modify(store, DF_KIND_EXECUTOR, executor, take_number, n, ret, err);
+}
+
 int df_request_number_run(struct df_spawner *s, const cJSON *run, const struct df_rights *rights,
                           cJSON **ret_executor, int64_t *ret_number, struct df_err *err)
 {
     struct numbering n = {.s = s, .rights = rights, .run = run};
     if (df_run_action(run, &n.action, err) < 0 || df_storage_check_move(s, run, err) < 0 ||
-        df_store_modify(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
-                        take_number, &n, ret_executor, err) < 0)
+        number(&n, df_json_str(run, "spec.executorRef.name"), ret_executor, err) < 0)
         return -1;
     *ret_number = n.number;
     return 0;

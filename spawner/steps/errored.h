@@ -1,12 +1,22 @@
 /*
  * errored.h - a state that a step could not store: kept when the step hands it over, given to a
- * step with the command push-errored, removed when that step has stored it. Thread rule: any
- * thread.
+ * step with the command push-errored, removed when that step has stored it. The status of the
+ * executor names those that are kept (model/errored_states.h). Thread rule: any thread.
  */
 #ifndef DF_STEPS_ERRORED_H
 #define DF_STEPS_ERRORED_H
 
 #include "spawner/spawner.h"
+
+/* Makes the executor's status name the errored states that are kept now: call it after each change of
+ * them. ret: the executor as it is then; or NULL. Success, and *ret stays as it was, if there is no such
+ * executor. */
+int df_errored_note(struct df_spawner *s, const char *executor, cJSON **ret,
+                    struct df_err *err) DF_MUST_CHECK;
+
+/* Removes it, if it is kept: nobody needs it. executor: with its uid. */
+int df_errored_discard(struct df_spawner *s, const cJSON *executor, const char *step,
+                       struct df_err *err) DF_MUST_CHECK;
 
 /* path: a complete file in df_blob_tmp_dir(); removed on success. */
 int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char *token,

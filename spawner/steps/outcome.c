@@ -141,7 +141,8 @@ int df_outcome_merge(cJSON *task, const cJSON *report, int64_t now_us, struct df
     if (!status)
         return df_fail_oom(err);
     if (merge_flag(status, report, "hasChanges", err) < 0 ||
-        merge_flag(status, report, "destroysAll", err) < 0)
+        merge_flag(status, report, "destroysAll", err) < 0 ||
+        merge_flag(status, report, "leavesState", err) < 0)
         return -1;
     if (merge_texts(status, report, err) < 0 || merge_state(status, report, err) < 0 ||
         merge_summary(status, report, err) < 0 || merge_timeline(task, report, err) < 0)

@@ -6,6 +6,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "spawner/steps/errored.h"
 #include "spawner/steps/streams.h"
 
 /* The path of a file that the dead runner left; *ret is unchanged if there is none. */
@@ -84,8 +85,13 @@ int df_recover_state(struct df_spawner *s, struct df_engine *e, const struct df_
     DF_FREE char *path = NULL;
     if (find_orphan(e, step, "errored.tfstate", &path, err) < 0)
         return -1;
-    if (!path || is_kept(s, executor_uid, step->uid))
+    if (!path)
         return 0;
-    df_warn("step %s left a state that it could not store: kept as an errored state", step->name);
-    return keep_copy(s, path, executor_uid, step->uid, err);
+    if (!is_kept(s, executor_uid, step->uid)) {
+        df_warn("step %s left a state that it could not store: kept as an errored state",
+                step->name);
+        if (keep_copy(s, path, executor_uid, step->uid, err) < 0)
+            return -1;
+    }
+    return df_errored_note(s, step->executor, NULL, err);
 }

@@ -275,7 +275,7 @@ def way(request, home, tmp_path):
         way.state = s3.files / "executors/e/terraform.tfstate"
         for key, value in (("aws_access_key_id", buckets.ACCESS), ("aws_secret_access_key", buckets.SECRET)):
             home.dayfly("secret", "set", "store", key, input=value)
-        text = 'variable "n" { default = 1 }\nresource "terraform_data" "it" { input = var.n }\n'
+        text = 'variable "n" { default = 1 }\nresource "terraform_data" "it" { input = var.n }\nresource "terraform_data" "late" {}\n'
         storage = simple_storage(way.server.url, max_retries=request.param)
         home.dayfly("create", "-f", "-", input=document(home, "e", home.module("e", text), storage))
         yield way
@@ -305,6 +305,7 @@ def test_a_state_that_could_not_be_stored_is_kept_and_pushed_afterwards(home, wa
     status = home.json("run", "e", "--var", "n=2", "--auto-approve", code=None)["run"]["status"]
     assert status["reason"] == "StateUnavailable" and "kept as the errored state" in status["message"], status
     assert "push-errored" in home.dayfly("why", "e-2").stdout
+    assert "run e-2 could not store its state" in home.dayfly("run", "e", "--auto-approve", code=1).stderr
     kept = home.json("state", "errored", "e")["items"]
     assert [k["lineage"] for k in kept] == [before["lineage"]] and kept[0]["serial"] > before["serial"]
     way.left = 0
@@ -313,17 +314,18 @@ def test_a_state_that_could_not_be_stored_is_kept_and_pushed_afterwards(home, wa
     assert stored["serial"] >= kept[0]["serial"] and stored["lineage"] == before["lineage"]
     assert stored["resources"][0]["instances"][0]["attributes"]["input"]["value"] == "2"
     assert home.json("state", "errored", "e")["items"] == []
+    assert "erroredStates" not in home.json("get", "executors", "e")["status"]
     assert home.json("run", "e", "--var", "n=2", "--auto-approve")["run"]["status"]["reason"] == "NoChanges"
 
 
 def test_an_errored_state_does_not_replace_a_newer_one(home, way):
-    home.dayfly("run", "e", "--auto-approve")
+    home.dayfly("run", "e", "--target", "terraform_data.it", "--auto-approve")
     way.fail("PUT", "lost", 1000)
     home.dayfly("run", "e", "--var", "n=2", "--auto-approve", code=None)
     way.left = 0
-    home.dayfly("run", "e", "--var", "n=3", "--auto-approve")
+    home.dayfly("state", "import", "e", "terraform_data.late", "11111111-2222-3333-4444-555555555555")
     stored = way.state.read_text()
     home.dayfly("state", "push-errored", "e", code=1)
     refused = home.json("get", "runs", "e-4")["status"]
-    assert refused["reason"] == "StateRefused" and "step e-3-apply has changed the state after e-2-apply" in refused["message"], refused
+    assert refused["reason"] == "StateRefused" and "step e-3-state has changed the state after e-2-apply" in refused["message"], refused
     assert way.state.read_text() == stored and len(home.json("state", "errored", "e")["items"]) == 1

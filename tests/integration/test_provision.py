@@ -250,26 +250,27 @@ def test_a_spawner_that_is_killed_in_mid_apply_finds_its_runner_again(home):
         assert ticks == list(range(1, 21))
 
 
-def leave_errored_state(home, server, ledger):
+def leave_errored_state(home, server, ledger, meanwhile=lambda run: None, phase="Failed"):
     """A run whose state is kept as an errored one: somebody else has the lock when it is to be stored."""
     create(home, "net", home.module("net", STEADY % {"ledger": ledger}))
     run = start(server, "net", autoApprove=True)
     wait_for("the apply to act", lambda: ledger.exists() and "began" in ledger.read_text())
     home.dayfly("state", "unlock", "net")  # too early: the holder lives
     assert server.request("LOCK", "/v1/executors/net/state", LOCK)[0] == 200
+    meanwhile(run)
     status = finished(home, run)
-    assert (status["phase"], status["reason"]) == ("Failed", "StateRefused"), status
+    assert status["phase"] == phase and "errored state" in status["message"], status
     return run
 
 
-def test_an_errored_state_does_not_replace_what_a_later_run_has_stored(home, server):
+def test_an_errored_state_does_not_replace_what_a_later_step_has_stored(home, server):
     leave_errored_state(home, server, home.directory / "ledger")
     home.dayfly("state", "unlock", "net")
-    later = home.json("run", "net", "--auto-approve")["run"]
-    assert later["status"]["reason"] == "Applied"
+    later = home.json("state", "import", "net", "terraform_data.after", "11111111-2222-3333-4444-555555555555")["run"]
+    assert later["status"]["reason"] == "StateChanged"
     stored = home.dayfly("state", "show", "net").stdout
     refused = home.dayfly("state", "push-errored", "net", code=1).stderr
-    assert f"step {later['metadata']['name']}-apply has changed the state after" in refused
+    assert f"step {later['metadata']['name']}-state has changed the state after" in refused
     assert home.dayfly("state", "show", "net").stdout == stored
     assert len(home.json("state", "errored", "net")["items"]) == 1
 
@@ -288,8 +289,64 @@ def test_a_state_that_was_refused_is_kept_and_pushed_later(home, server):
     assert home.json("state", "errored", "net")["items"] == []
     state = json.loads(home.dayfly("state", "show", "net").stdout)
     assert sorted(r["name"] for r in state["resources"]) == ["after", "slow"]
-    assert not any(home.json("run", "net", "--action", "dry-run")["planSummary"].values())
+    assert not any(home.json("run", "net", "--auto-approve")["planSummary"].values())
     assert ledger.read_text().split() == ["began", "ended"]
+
+
+def test_while_an_errored_state_is_kept_no_run_changes_anything(home, server):
+    ledger = home.directory / "ledger"
+    run = leave_errored_state(home, server, ledger)
+    home.dayfly("state", "unlock", "net")
+    noted = home.json("get", "executors", "net")["status"]["erroredStates"]
+    assert [(n["run"], n["step"]) for n in noted] == [(run, step(home, f"{run}-apply")["metadata"]["uid"])]
+    for action in ("provision", "destroy"):
+        refused = home.dayfly("run", "net", "--action", action, "--auto-approve", code=1).stderr
+        for word in (f"run {run} could not", noted[0]["at"], "push-errored net", "discard-errored net"):
+            assert word in refused, refused
+        code, _, answer = server.request("POST", "/v1/executors/net/runs", {"action": action})
+        assert code == 409 and json.loads(answer)["type"].endswith("/ErroredStatePending"), answer
+    assert server.request("POST", "/v1/executors/net/runs", {"action": "state", "command": ["rm", "terraform_data.after"]})[0] == 409
+    assert "push-errored" in home.dayfly("state", "rollback", "net", 1, code=1).stderr
+    assert "push-errored" in home.dayfly("delete", "net", "--forget", code=1).stderr
+    looked = home.dayfly("plan", "net", code=None).stdout
+    assert "the plan is of an old state" in looked and run in looked
+    assert "error, errored state" in home.dayfly("get", "executors").stdout
+    described = home.dayfly("describe", "executor", "net").stdout
+    assert f"run {run} could not store its state" in described and "You may: dryrun edit\n" in described
+    assert ledger.read_text().split() == ["began", "ended"]
+
+
+def test_a_run_that_waited_does_not_start_behind_an_errored_state(home, server):
+    ledger, queued = home.directory / "ledger", []
+    run = leave_errored_state(home, server, ledger, lambda run: queued.append(start(server, "net", autoApprove=True)))
+    status = finished(home, queued[0])
+    assert (status["phase"], status["reason"]) == ("Failed", "ErroredStatePending"), status
+    assert run in status["message"] and "steps" not in status
+    assert "push-errored" in home.dayfly("why", queued[0]).stdout
+    assert ledger.read_text().split() == ["began", "ended"]
+
+
+def test_why_a_canceled_run_does_not_say_that_its_state_is_stored(home, server):
+    run = leave_errored_state(home, server, home.directory / "ledger", lambda run: home.dayfly("cancel", run), "Canceled")
+    assert "its state could not be stored" in home.json("get", "runs", run)["status"]["message"]
+    for of in (run, f"step/{run}-apply"):
+        told = home.dayfly("why", of).stdout
+        assert "The state of this run is not stored" in told and "discard-errored net" in told
+        assert "is in the state" not in told
+
+
+def test_an_errored_state_that_nobody_needs_is_written_to_a_file_and_removed(home, server):
+    run = leave_errored_state(home, server, home.directory / "ledger")
+    home.dayfly("state", "unlock", "net")
+    file = home.directory / "kept.tfstate"
+    home.dayfly("state", "discard-errored", "net", "--state-file", file)
+    assert sorted(r["name"] for r in json.loads(file.read_text())["resources"]) == ["after", "slow"]
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert home.json("state", "errored", "net")["items"] == []
+    assert "erroredStates" not in home.json("get", "executors", "net")["status"]
+    assert ("discard-errored", "net") in [(e["action"], e["name"]) for e in home.json("get", "audit")["items"]]
+    assert "kept as the errored state" in home.json("get", "runs", run)["status"]["message"]
+    assert home.json("run", "net", "--auto-approve")["run"]["status"]["reason"] == "Applied"
 
 
 def test_a_spawner_that_is_asked_to_end_cancels_what_runs_and_waits_for_it(home):

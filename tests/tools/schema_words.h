@@ -358,6 +358,8 @@ static const struct text status_texts[] = {
     {"status", "ready, queued, in_progress, pending, done or error."},
     {"creator", "Who created it."},
     {"activeRun", "The run in progress, which blocks others."},
+    {"erroredStates", "Of an Executor: states that its runs could not store. While there is one, "
+                      "runs are refused."},
     {"service", "Data that the service relies on. Do not change it."},
 };
 

@@ -33,6 +33,7 @@ struct fake_step {
     char *log;    /* path of a log that was not handed over, or NULL; owned */
     char *state;  /* the same of an errored.tfstate */
     int creates, starts, cancels, cleanups;
+    int state_looks; /* how often somebody asked for `state` */
 };
 
 struct fake_engine {
@@ -137,6 +138,8 @@ static int fake_leftover(struct df_engine *e, const struct df_engine_step *step,
     struct fake_step *s = fake_find(f, step->name);
     const char *path = df_streq(name, "log") ? s->log : df_streq(name, "events") ? NULL : s->state;
     *ret = path ? strdup(path) : NULL;
+    s->state_looks += path == s->state;
+    (void)pthread_cond_broadcast(&f->changed);
     (void)pthread_mutex_unlock(&f->lock);
     return *ret ? 0 : df_fail(err, DF_ERR_NOT_FOUND, "nothing left");
 }

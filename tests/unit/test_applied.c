@@ -7,8 +7,11 @@
 
 #include <cmocka.h>
 
+#include "spawner/control/hourly.h"
 #include "spawner/control/loop.h"
 #include "spawner/model/accepted.h"
+#include "spawner/model/errored_states.h"
+#include "spawner/steps/errored.h"
 #include "tests/unit/applied_words.h"
 
 /* ---- taking in ---- */
@@ -124,6 +127,51 @@ static void a_run_that_cannot_be_is_refused_with_the_reason(void **state)
         if (!strstr(message, cases[i].message))
             fail_msg("\"%s\" does not say \"%s\"", message, cases[i].message);
     }
+}
+
+/* Keeps an errored state of a step that nobody knows. */
+static void keep_errored(struct world *w, const char *executor)
+{
+    static const char text[] = "{}";
+    DF_FREE char *uid = value_of(w, DF_KIND_EXECUTOR, executor, "metadata.uid");
+    DF_FREE char *path = df_strf("%s/kept", df_blob_tmp_dir(w->s.blobs));
+    assert_int_equal(df_fs_replace(path, text, strlen(text), 0600, NULL), 0);
+    assert_int_equal(df_state_keep_errored(w->s.states, uid, "3f", path, NULL), 0);
+}
+
+static void an_applied_run_is_refused_while_an_errored_state_is_kept(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    apply_executor(w, "net");
+    await_condition(w, DF_KIND_EXECUTOR, "net", "Succeeded", "True", "Accepted");
+    keep_errored(w, "net");
+    assert_int_equal(df_errored_note(&w->s, "net", NULL, NULL), 0);
+    apply(w, DF_KIND_RUN, "first", RUN_NET);
+    await_condition(w, DF_KIND_RUN, "first", "Failed", "True", "ErroredStatePending");
+    assert_value(w, DF_KIND_RUN, "first", "status.phase", "Failed");
+    DF_JSON cJSON *doc = get(w, DF_KIND_RUN, "first");
+    assert_true(df_doc_is_refused(doc));
+    assert_null(get(w, DF_KIND_TASK_ACTION, "first-plan"));
+}
+
+static void an_errored_state_that_no_executor_names_is_named_within_the_hour(void **state)
+{
+    struct world *w = *state;
+    struct df_hourly *hourly = NULL;
+    start(w);
+    apply_executor(w, "net");
+    await_condition(w, DF_KIND_EXECUTOR, "net", "Succeeded", "True", "Accepted");
+    keep_errored(w, "net");
+    assert_int_equal(df_hourly_start(&w->s, &hourly, NULL), 0);
+    for (bool named = false; !named;) {
+        uint64_t mark = changes_mark(w);
+        DF_JSON cJSON *executor = get(w, DF_KIND_EXECUTOR, "net");
+        named = df_errored_is_kept(executor);
+        if (!named)
+            wait_for_change(w, mark);
+    }
+    df_hourly_stop(hourly);
 }
 
 /* The API server does not say who wrote a resource: it gets what `write` gets. */
@@ -518,6 +566,8 @@ int main(void)
         TEST(a_run_is_woken_by_the_executor_that_it_waits_for_and_by_no_other),
         TEST(of_too_many_runs_that_wait_the_newest_are_woken),
         TEST(a_run_that_cannot_be_is_refused_with_the_reason),
+        TEST(an_applied_run_is_refused_while_an_errored_state_is_kept),
+        TEST(an_errored_state_that_no_executor_names_is_named_within_the_hour),
         TEST(who_writes_a_resource_chooses_no_pod),
         TEST(a_run_brings_no_snapshot_of_its_own),
         TEST(the_service_passes_over_names_that_people_took),

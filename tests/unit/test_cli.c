@@ -169,7 +169,7 @@ static void unknown_commands_are_answered_with_the_nearest(void **state)
         {"state lst", "unknown command \"state lst\"; did you mean \"state list\"?"},
         {"state", "dayfly state needs one of: list, show, push, pull, mv, rm, import, exec, "
                   "migrate, rollback, lock, unlock, "
-                  "errored, push-errored"},
+                  "errored, push-errored, discard-errored"},
         {"secret frobnicate", "dayfly secret needs one of: set, list, allow, delete"},
         {"frobnicate", "unknown command \"frobnicate\"; `dayfly help` lists them"},
     };

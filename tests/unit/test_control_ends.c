@@ -3,6 +3,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -118,6 +119,105 @@ static void what_a_dead_runner_did_not_hand_over_is_salvaged(void **state)
     DF_JSON cJSON *errored = NULL;
     assert_int_equal(df_state_errored(w->s.states, executor, &errored, NULL), 0);
     assert_int_equal(cJSON_GetArraySize(errored), 1);
+}
+
+/* An apply of net-1 in whose directory an errored state is; meanwhile net-2 waits for its turn. */
+static void begin_errored(struct world *w, struct runner *ret)
+{
+    begin(w, AUTO);
+    run(w, "net", AUTO);
+    play_plan(w, "net-1", "net-1-plan");
+    *ret = claim(w, "net-1-apply");
+    (void)pthread_mutex_lock(&w->engine.lock);
+    fake_find(&w->engine, "net-1-apply")->state =
+        write_leftover(w, "errored", "{\"version\":4,\"serial\":7}");
+    (void)pthread_mutex_unlock(&w->engine.lock);
+}
+
+/* The same when its runner has died. */
+static void leave_errored(struct world *w, struct runner *ret)
+{
+    begin_errored(w, ret);
+    end_processes(w, "net-1-apply", -1, "killed by signal 9, SIGKILL");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+}
+
+static int request_run(struct world *w, struct df_err *err)
+{
+    DF_JSON cJSON *body = json(AUTO);
+    return df_request_create_run(
+        &w->s, "net", &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "tester"}, NULL, err);
+}
+
+static void behind_a_salvaged_state_no_run_starts_that_waited_or_is_new(void **state)
+{
+    struct world *w = *state;
+    struct runner r;
+    struct df_err err = {0};
+    leave_errored(w, &r);
+    await_value(w, DF_KIND_RUN, "net-2", "status.reason", "ErroredStatePending");
+    assert_null(get(w, DF_KIND_TASK_ACTION, "net-2-plan"));
+    DF_JSON cJSON *executor = get(w, DF_KIND_EXECUTOR, "net");
+    const cJSON *noted = cJSON_GetArrayItem(df_json_at(executor, "status.erroredStates"), 0);
+    assert_string_equal(df_json_str(noted, "run"), "net-1");
+    assert_string_equal(df_json_str(noted, "step"), r.uid);
+    DF_FREE char *message = value_of(w, DF_KIND_RUN, "net-1", "status.message");
+    assert_non_null(strstr(message, "; its state could not be stored"));
+    assert_int_equal(request_run(w, &err), -1);
+    assert_string_equal(err.reason, "ErroredStatePending");
+    await_settled(w);
+}
+
+static void a_run_goes_on_until_the_state_that_its_runner_left_is_kept(void **state)
+{
+    struct world *w = *state;
+    struct runner r;
+    begin_errored(w, &r);
+    report(&r, "{'exitCode':1,'reason':'ApplyFailed','leavesState':true}");
+    await_value(w, DF_KIND_RUN, "net-1", "status.message",
+                "keeps the state that its step has left");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
+    end_processes(w, "net-1-apply", 1, "exited with code 1");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    await_value(w, DF_KIND_RUN, "net-2", "status.reason", "ErroredStatePending");
+    assert_null(get(w, DF_KIND_TASK_ACTION, "net-2-plan"));
+    await_settled(w);
+}
+
+/* It cannot be read at first: its place is taken by a directory. */
+static void a_step_goes_on_until_the_state_that_its_dead_runner_left_is_kept(void **state)
+{
+    struct world *w = *state;
+    struct runner r;
+    begin_errored(w, &r);
+    DF_FREE char *path = df_fs_join(w->dir, "errored");
+    DF_FREE char *aside = df_fs_join(w->dir, "aside");
+    assert_int_equal(rename(path, aside), 0);
+    assert_int_equal(mkdir(path, 0700), 0);
+    end_processes(w, "net-1-apply", -1, "killed by signal 9, SIGKILL");
+    (void)pthread_mutex_lock(&w->engine.lock);
+    while (fake_find(&w->engine, "net-1-apply")->state_looks < 2)
+        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    DF_JSON cJSON *step = get(w, DF_KIND_TASK_ACTION, "net-1-apply");
+    assert_false(df_task_is_final(step));
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rename(aside, path), 0);
+    await_value(w, DF_KIND_RUN, "net-2", "status.reason", "ErroredStatePending");
+}
+
+static void an_errored_state_that_is_gone_unnoted_keeps_no_run_from_starting(void **state)
+{
+    struct world *w = *state;
+    struct runner r;
+    struct df_err err = {0};
+    leave_errored(w, &r);
+    await_value(w, DF_KIND_RUN, "net-2", "status.reason", "ErroredStatePending");
+    DF_FREE char *executor = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
+    assert_int_equal(df_state_drop_errored(w->s.states, executor, r.uid, NULL), 0);
+    assert_int_equal(request_run(w, &err), 0);
+    (void)await_start(w, "net-3-plan");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.erroredStates", "");
 }
 
 static void a_state_may_be_written_as_long_as_a_process_of_the_step_lives(void **state)
@@ -383,6 +483,10 @@ int main(void)
         TEST(a_queued_run_is_canceled_without_a_step),
         TEST(a_runner_that_died_fails_its_step_with_the_cause_and_its_lock_is_released),
         TEST(what_a_dead_runner_did_not_hand_over_is_salvaged),
+        TEST(behind_a_salvaged_state_no_run_starts_that_waited_or_is_new),
+        TEST(a_run_goes_on_until_the_state_that_its_runner_left_is_kept),
+        TEST(a_step_goes_on_until_the_state_that_its_dead_runner_left_is_kept),
+        TEST(an_errored_state_that_is_gone_unnoted_keeps_no_run_from_starting),
         TEST(a_state_may_be_written_as_long_as_a_process_of_the_step_lives),
         TEST(a_result_that_only_the_engine_has_is_collected),
         TEST(a_result_that_makes_no_sense_is_a_failure_of_the_runner),

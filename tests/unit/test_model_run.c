@@ -42,6 +42,9 @@ static const char canceled[] = "{'status':{'message':'ended'," ENDED("Failed", "
 static const char applied[] = "{'status':{'message':'3 added'," ENDED("Succeeded", "Applied") "}}";
 
 static const char executor_required[] = "{'spec':{'approval':'required'}}";
+static const char executor_errored[] =
+    "{'metadata':{'name':'net'},'spec':{'approval':'automatic'},'status':{'erroredStates':["
+    "{'step':'3f','run':'net-2','at':'" NOON "'}]}}";
 static const char executor_automatic[] = "{'spec':{'approval':'automatic'}}";
 
 /* ---- one by one ---- */
@@ -121,6 +124,23 @@ static const struct expectation expectations[] = {
      "{'spec':{'action':'provision','autoApprove':true},'status':{'phase':'Running','steps':["
      "{'name':'plan','taskAction':'x'},{'name':'apply','phase':'Pending'}]}}",
      executor_required, plan_done, .next = DF_RUN_APPLY},
+    {"behind an errored state nothing starts", "{'spec':{'action':'provision'}}", executor_errored,
+     .next = DF_RUN_FINISH, .phase = "Failed", .reason = "ErroredStatePending",
+     .message = "run net-2 could not store its state (" NOON ")"},
+    {"a run that waits learns of an errored state in its turn", "{'spec':{'action':'provision'}}",
+     executor_errored, .not_first = true, .next = DF_RUN_WAIT},
+    {"behind an errored state no plan is applied", "{'spec':{'action':'destroy'}}",
+     executor_errored, plan_done, .next = DF_RUN_FINISH, .phase = "Failed",
+     .reason = "ErroredStatePending"},
+    {"an errored state is stored by a run",
+     "{'spec':{'action':'state','command':['push-errored','3f']}}", executor_errored,
+     .next = DF_RUN_START},
+    {"a dry-run starts behind an errored state", "{'spec':{'action':'dry-run'}}", executor_errored,
+     .next = DF_RUN_START},
+    {"a dry-run behind an errored state says that its plan is of an old one",
+     "{'spec':{'action':'dry-run'}}", executor_errored, plan_done, .next = DF_RUN_FINISH,
+     .phase = "Succeeded", .reason = "Planned",
+     .message = "the plan is of an old state: run net-2 could not store its state"},
     {"a dry-run ends after its plan", "{'spec':{'action':'dry-run'}}", executor_required, plan_done,
      .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "Planned"},
     {"a dry-run without changes is planned as well", "{'spec':{'action':'dry-run'}}",

@@ -424,6 +424,7 @@ static bool is_never_of_terrakube(const char *word)
                                         "ExecutorGone",
                                         "IntegrationFailed",
                                         "IntegrationNotAllowed",
+                                        "ErroredStatePending",
                                         "InternalError",
                                         "InvalidDocument",
                                         "NoSuchVersion",

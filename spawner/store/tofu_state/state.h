@@ -22,6 +22,7 @@
 #ifndef DF_STATE_H
 #define DF_STATE_H
 
+#include "common/base/strs.h"
 #include "common/blob/blob.h"
 #include "common/json/json.h"
 
@@ -149,6 +150,11 @@ int df_state_push_errored(struct df_states *s, const char *executor_uid, const c
 /* Removes one that is stored elsewhere now. */
 int df_state_drop_errored(struct df_states *s, const char *executor_uid, const char *step_uid,
                           struct df_err *err) DF_MUST_CHECK;
+/* Adds the uids of the steps whose errored states are kept; none of these is opened. */
+int df_state_errored_steps(struct df_states *s, const char *executor_uid, struct df_strs *ret,
+                           struct df_err *err) DF_MUST_CHECK;
+/* Is this the key of a blob that is an errored state? */
+bool df_state_is_errored(const char *key);
 /* [{step, size, at, serial, lineage}], or [{step, size, at, problem}] if it is not a complete
  * state. */
 int df_state_errored(struct df_states *s, const char *executor_uid, cJSON **ret,

@@ -180,18 +180,29 @@ int df_state_drop_errored(struct df_states *s, const char *executor_uid, const c
                : df_blob_delete(s->blobs, key.text, err);
 }
 
-static bool is_errored(const char *key)
+bool df_state_is_errored(const char *key)
 {
-    const char *name = strrchr(key, '/') + 1;
-    return df_starts_with(name, PREFIX) && df_ends_with(name, SUFFIX);
+    const char *name = strrchr(key, '/');
+    return name && df_starts_with(name + 1, PREFIX) && df_ends_with(name, SUFFIX);
 }
 
-/* Returns the step's uid in "state/<uid>/errored-<step>.tfstate"; the caller frees. NULL if out of
- * memory. */
-static char *step_uid_of(const char *key)
+int df_state_errored_steps(struct df_states *s, const char *executor_uid, struct df_strs *ret,
+                           struct df_err *err)
 {
-    const char *step = strrchr(key, '/') + 1 + strlen(PREFIX);
-    return strndup(step, strlen(step) - strlen(SUFFIX));
+    struct df_state_key key;
+    DF_STRS struct df_strs keys = {0};
+    if (df_state_key(executor_uid, "", &key, err) < 0 ||
+        df_blob_list(s->blobs, key.text, &keys, err) < 0)
+        return -1;
+    for (size_t i = 0; i < keys.len; i++) {
+        if (!df_state_is_errored(keys.items[i]))
+            continue;
+        char *step = strrchr(keys.items[i], '/') + 1 + strlen(PREFIX);
+        step[strlen(step) - strlen(SUFFIX)] = '\0';
+        if (df_strs_add(ret, step) < 0)
+            return df_fail_oom(err);
+    }
+    return 0;
 }
 
 static int add_stored_at(int blob, cJSON *entry, struct df_err *err)
@@ -222,15 +233,12 @@ static int describe_errored(struct df_states *s, const struct df_state_key *key,
     return df_json_add_str(entry, "lineage", head.lineage, err);
 }
 
-static int list_errored(struct df_states *s, const char *uid, const char *name, cJSON *list,
+static int list_errored(struct df_states *s, const char *uid, const char *step, cJSON *list,
                         struct df_err *err)
 {
-    DF_FREE char *step = step_uid_of(name);
     struct df_state_key key;
     DF_CLOSE int blob = -1;
     struct df_err why = {0};
-    if (!step)
-        return df_fail_oom(err);
     if (errored_key(uid, step, &key, err) < 0)
         return -1;
     if (df_blob_open_read(s->blobs, key.text, &blob, NULL, &why) < 0) {
@@ -246,19 +254,15 @@ static int list_errored(struct df_states *s, const char *uid, const char *name, 
 
 int df_state_errored(struct df_states *s, const char *executor_uid, cJSON **ret, struct df_err *err)
 {
-    struct df_state_key key;
-    DF_STRS struct df_strs keys = {0};
+    DF_STRS struct df_strs steps = {0};
     DF_JSON cJSON *list = cJSON_CreateArray();
     if (!list)
         return df_fail_oom(err);
-    if (df_state_key(executor_uid, "", &key, err) < 0 ||
-        df_blob_list(s->blobs, key.text, &keys, err) < 0)
+    if (df_state_errored_steps(s, executor_uid, &steps, err) < 0)
         return -1;
-    for (size_t i = 0; i < keys.len; i++) {
-        if (is_errored(keys.items[i]) &&
-            list_errored(s, executor_uid, keys.items[i], list, err) < 0)
+    for (size_t i = 0; i < steps.len; i++)
+        if (list_errored(s, executor_uid, steps.items[i], list, err) < 0)
             return -1;
-    }
     *ret = DF_TAKE(list);
     return 0;
 }
