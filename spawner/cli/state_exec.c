@@ -9,6 +9,7 @@
 #include "common/process/process.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/signals.h"
+#include "spawner/model/errored_states.h"
 
 #define PREFIX "TF_HTTP_"
 
@@ -104,6 +105,23 @@ static int check_storage(struct df_cli *cli, const char *executor, struct df_err
     return path ? df_cli_call(cli, "GET", path, NULL, NULL, err) : df_fail_oom(err);
 }
 
+/* The command works on the stored state. Whoever runs it decides: it may be what mends the state. */
+static int warn_of_errored(struct df_cli *cli, const char *executor, struct df_err *err)
+{
+    DF_FREE char *path = df_path("executors", executor, NULL);
+    DF_JSON cJSON *doc = NULL;
+    char words[256];
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "GET", path, NULL, &doc, err) < 0)
+        return -1;
+    df_errored_words(doc, words, sizeof(words));
+    if (words[0])
+        df_cli_note("%s: the stored state lacks what it made (`dayfly state push-errored %s`)",
+                    words, executor);
+    return 0;
+}
+
 static const char **command_of(const struct df_cli *cli)
 {
     const char **argv = calloc(cli->args.word_count, sizeof(*argv));
@@ -122,7 +140,7 @@ int df_cmd_state_exec(struct df_cli *cli, struct df_err *err)
         return df_fail_oom(err);
     if (df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
         df_signals_open(&signals_fd, err) < 0 || df_cli_connect(cli, err) < 0 ||
-        check_storage(cli, executor, err) < 0)
+        check_storage(cli, executor, err) < 0 || warn_of_errored(cli, executor, err) < 0)
         return -1;
     return make_environment(df_client_address_of(cli->client), executor, &env, err) < 0
                ? -1

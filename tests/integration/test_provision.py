@@ -308,6 +308,7 @@ def test_while_an_errored_state_is_kept_no_run_changes_anything(home, server):
     assert server.request("POST", "/v1/executors/net/runs", {"action": "state", "command": ["rm", "terraform_data.after"]})[0] == 409
     assert "push-errored" in home.dayfly("state", "rollback", "net", 1, code=1).stderr
     assert "push-errored" in home.dayfly("delete", "net", "--forget", code=1).stderr
+    assert f"run {run} could not store its state" in home.dayfly("state", "exec", "net", "--", "true").stderr
     looked = home.dayfly("plan", "net", code=None).stdout
     assert "the plan is of an old state" in looked and run in looked
     assert "error, errored state" in home.dayfly("get", "executors").stdout

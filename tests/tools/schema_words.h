@@ -385,15 +385,17 @@ struct column {
 #define REASON ".status.conditions[?(@.type==\"Progressing\")].reason"
 #define MESSAGE ".status.conditions[?(@.type==\"Progressing\")].message"
 
-static const struct column executor_columns[] = {{"State", "string", ".status.state", 0},
-                                                 {"Status", "string", ".status.status", 0},
-                                                 {"Last run", "string", ".status.lastRun.name", 0},
-                                                 {"Phase", "string", ".status.lastRun.phase", 0},
-                                                 {"Revision", "integer", ".status.revision", 1},
-                                                 {"Source", "string", ".spec.source.url", 1},
-                                                 {"Message", "string", MESSAGE, 1},
-                                                 {"Age", "date", ".metadata.creationTimestamp", 0},
-                                                 {0}};
+static const struct column executor_columns[] = {
+    {"State", "string", ".status.state", 0},
+    {"Status", "string", ".status.status", 0},
+    {"Last run", "string", ".status.lastRun.name", 0},
+    {"Phase", "string", ".status.lastRun.phase", 0},
+    {"Revision", "integer", ".status.revision", 1},
+    {"Source", "string", ".spec.source.url", 1},
+    {"Errored state of", "string", ".status.erroredStates[0].run", 1},
+    {"Message", "string", MESSAGE, 1},
+    {"Age", "date", ".metadata.creationTimestamp", 0},
+    {0}};
 static const struct column run_columns[] = {
     {"Executor", "string", ".spec.executorRef.name", 0},
     {"Action", "string", ".spec.action", 0},

@@ -173,7 +173,8 @@ static void a_run_goes_on_until_the_state_that_its_runner_left_is_kept(void **st
     struct world *w = *state;
     struct runner r;
     begin_errored(w, &r);
-    report(&r, "{'exitCode':1,'reason':'ApplyFailed','leavesState':true}");
+    assert_int_equal(
+        try_result(&r, "{'exitCode':1,'reason':'ApplyFailed','leavesState':true}", NULL), 0);
     await_value(w, DF_KIND_RUN, "net-1", "status.message",
                 "keeps the state that its step has left");
     assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
