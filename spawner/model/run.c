@@ -246,8 +246,8 @@ static struct df_run_verdict before_plan(const struct df_run_view *v)
 
 /* ---- a TaskAction that was taken away ---- */
 
-/* Interval of the looks at the processes of a lost step. */
-#define LOST_AGAIN_US INT64_C(5000000)
+/* Interval of the looks at what a step has left: its processes, its state. */
+#define LOOK_AGAIN_US INT64_C(5000000)
 
 static const cJSON *created_step(const cJSON *run, size_t at)
 {
@@ -268,7 +268,7 @@ static struct df_run_verdict end_lost(const struct df_run_view *v, const cJSON *
                                       int64_t now_us)
 {
     if (v->lost_lives)
-        return (struct df_run_verdict){.next = DF_RUN_END_LOST, .wake_us = now_us + LOST_AGAIN_US};
+        return (struct df_run_verdict){.next = DF_RUN_END_LOST, .wake_us = now_us + LOOK_AGAIN_US};
     struct df_run_verdict end = finish_run("Failed", "StepDeleted", NULL);
     (void)snprintf(
         end.message, sizeof(end.message),
@@ -306,7 +306,7 @@ struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
     if (!df_task_is_final(step))
         return wait_for_step(v, step);
     if (df_run_awaits_state(step)) /* no later run may start before it is kept */
-        return decide(DF_RUN_WAIT);
+        return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = now_us + LOOK_AGAIN_US};
     int64_t wait_end_us = pod_wait_end_us(v, step);
     if (now_us < wait_end_us)
         return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = wait_end_us};

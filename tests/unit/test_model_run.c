@@ -41,6 +41,10 @@ static const char failed[] =
 static const char canceled[] = "{'status':{'message':'ended'," ENDED("Failed", "Canceled") "}}";
 static const char applied[] = "{'status':{'message':'3 added'," ENDED("Succeeded", "Applied") "}}";
 
+static const char left_state[] =
+    "{'metadata':{'labels':{'dayfly.dev/live':'true'}},'status':{'leavesState':true," ENDED(
+        "Failed", "ApplyFailed") "}}";
+
 static const char executor_required[] = "{'spec':{'approval':'required'}}";
 static const char executor_errored[] =
     "{'metadata':{'name':'net'},'spec':{'approval':'automatic'},'status':{'erroredStates':["
@@ -124,6 +128,9 @@ static const struct expectation expectations[] = {
      "{'spec':{'action':'provision','autoApprove':true},'status':{'phase':'Running','steps':["
      "{'name':'plan','taskAction':'x'},{'name':'apply','phase':'Pending'}]}}",
      executor_required, plan_done, .next = DF_RUN_APPLY},
+    {"a run goes on while its step may still hand over its state",
+     "{'spec':{'action':'provision'},'status':{'phase':'Running'}}", executor_required, plan_done,
+     left_state, .next = DF_RUN_WAIT},
     {"behind an errored state nothing starts", "{'spec':{'action':'provision'}}", executor_errored,
      .next = DF_RUN_FINISH, .phase = "Failed", .reason = "ErroredStatePending",
      .message = "run net-2 could not store its state (" NOON ")"},
