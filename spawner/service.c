@@ -35,6 +35,7 @@
 #include "spawner/requests/deletions.h"
 #include "spawner/steps/standby.h"
 #include "spawner/steps/terrakube.h"
+#include "spawner/steps/waits.h"
 #include "spawner/store/vault/open_sources.h"
 
 struct df_service {
@@ -368,6 +369,8 @@ static void close_all(struct df_service *s)
     df_release_directory(s->lock_fd);
     (void)pthread_cond_destroy(&s->spawner.removals.none);
     (void)pthread_mutex_destroy(&s->spawner.removals.lock);
+    df_waits_free(&s->spawner.waits);
+    (void)pthread_mutex_destroy(&s->spawner.waits.lock);
     df_terrakube_door_close(p->terrakube);
     if (p->local_token)
         explicit_bzero(p->local_token, strlen(p->local_token));
@@ -386,6 +389,7 @@ int df_service_start(const struct df_config *config, struct df_service **ret, st
     s->lock_fd = -1;
     s->spawner.config = config;
     (void)pthread_mutex_init(&s->spawner.removals.lock, NULL);
+    (void)pthread_mutex_init(&s->spawner.waits.lock, NULL);
     (void)pthread_cond_init(&s->spawner.removals.none, NULL);
     if (start(s, err) < 0) {
         close_all(s);

@@ -24,6 +24,13 @@ struct df_removals {
     unsigned held;       /* backups that hold off new ones */
 };
 
+/* steps/waits.h; all zeros: nothing waits. */
+struct df_waits {
+    pthread_mutex_t lock;
+    struct df_wait *list;
+    size_t count, room;
+};
+
 struct df_spawner {
     const struct df_config *config;
     struct df_store *store;
@@ -31,6 +38,7 @@ struct df_spawner {
     struct df_blob *blobs;
     struct df_states *states;
     struct df_removals removals;
+    struct df_waits waits;
     struct df_engine_registry engines;
     struct df_control *control;
     struct df_journal *journal;

@@ -219,8 +219,11 @@
 #define DF_TIMEOUT_STEP_SECONDS 3600      /* default of timeouts.plan and timeouts.apply */
 #define DF_TIMEOUT_GRACE_SECONDS 900      /* SIGINT to SIGKILL of tofu */
 #define DF_TIMEOUT_RESULT_SECONDS 900     /* how long a runner retries to deliver its result */
+#define DF_TIMEOUT_LOG_SECONDS 120        /* how long a result waits for the rest of its log */
+#define DF_TIMEOUT_STORAGE_SECONDS 300    /* a step without changes fails that waits for so long */
 #define DF_TIMEOUT_PENDING_SECONDS 120    /* a step that is never claimed has failed */
 #define DF_STANDBY_LIFE_SECONDS 3600      /* how long a standby runner waits for a step */
+#define DF_WAIT_TOLD_MS 3000              /* a wait that is shorter is not told */
 #define DF_TIMEOUT_MARGIN_SECONDS 30      /* added to a deadline before a process counts as lost */
 #define DF_SHOWN_RIPE_SECONDS (12 * 3600) /* AWS gives no keys of a role for longer */
 #define DF_PLAN_LIFE_SECONDS (7 * 24 * 3600) /* an approved plan older than this is refused */
@@ -249,15 +252,16 @@
 #define DF_LIMIT_ENVIRONMENT_VALUE ((int64_t)65536) /* half of what Linux takes in one string */
 #define DF_LIMIT_REFERENCES 100                     /* secrets or integrations of one executor */
 #define DF_LIMIT_LABELS 100
-#define DF_LIMIT_BLOB_HEADS 32               /* of growing blobs, in memory: at most 64 KiB each */
-#define DF_LIMIT_AWAITING 256                /* runs that are woken when their executor comes */
-#define DF_LIMIT_STANDBY 256                 /* runners that wait for a step: a pod each */
-#define DF_LIMIT_TOLERATIONS 100             /* of one pod; all levels together */
-#define DF_LIMIT_MOUNTS 100                  /* volumes of a kind; each is set up by the kubelet */
-#define DF_LIMIT_POD_PATCHES 8               /* podTemplate patches; there are three levels */
-#define DF_LIMIT_ALLOWED 100                 /* names in a list of placement.allow */
-#define DF_LIMIT_POD_DEPTH 32                /* a pod's own fields nest 12 deep */
-#define DF_LIMIT_STEP_NAMESPACES 4           /* with live steps; three watches each */
+#define DF_LIMIT_BLOB_HEADS 32     /* of growing blobs, in memory: at most 64 KiB each */
+#define DF_LIMIT_AWAITING 256      /* runs that are woken when their executor comes */
+#define DF_LIMIT_WAITS 16384       /* things that fail, of steps at once: 200 bytes each */
+#define DF_LIMIT_STANDBY 256       /* runners that wait for a step: a pod each */
+#define DF_LIMIT_TOLERATIONS 100   /* of one pod; all levels together */
+#define DF_LIMIT_MOUNTS 100        /* volumes of a kind; each is set up by the kubelet */
+#define DF_LIMIT_POD_PATCHES 8     /* podTemplate patches; there are three levels */
+#define DF_LIMIT_ALLOWED 100       /* names in a list of placement.allow */
+#define DF_LIMIT_POD_DEPTH 32      /* a pod's own fields nest 12 deep */
+#define DF_LIMIT_STEP_NAMESPACES 4 /* with live steps; three watches each */
 #define DF_LIMIT_CA_ANNOTATION (64 * DF_KIB) /* annotations of a pod: 256 KiB in all */
 #define DF_LIMIT_POD_TEMPLATE (512 * DF_KIB) /* as text: with the Job below etcd's 1.5 MiB */
 #define DF_LIMIT_ANNOTATION ((int64_t)65536)

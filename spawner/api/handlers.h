@@ -135,6 +135,11 @@ DF_HANDLER(df_get_provider_file);
 /* Gates (route.h): whether the token may claim the step, is its step token, is the one of a step
  * that has not ended; whether the state password is the step's, and may write. */
 int df_gate_claim(struct df_request *req, struct df_err *err);
+/* After requests of runners that use the storage: what fails is what the step waits for. Aside: the
+ * step goes on without it. */
+void df_after_storage(const struct df_request *req, int64_t began_us, const struct df_err *why);
+void df_after_storage_aside(const struct df_request *req, int64_t began_us,
+                            const struct df_err *why);
 int df_gate_step(struct df_request *req, struct df_err *err);
 int df_gate_live_step(struct df_request *req, struct df_err *err);
 int df_gate_step_state(struct df_request *req, struct df_err *err);

@@ -18,6 +18,8 @@
 #define BASIC .basic = true
 #define GATE(function) .gate = (function)
 #define WAITS .waits = true
+#define STORES .after = df_after_storage
+#define STORES_ASIDE .after = df_after_storage_aside
 /* Reads that any replica serves from its cache while none leads. */
 #define ANY_REPLICA .any_replica = true
 #define LIST "limit cursor namePrefix label order"
@@ -138,38 +140,42 @@ static const struct df_route routes[] = {
 
     ROUTE("POST", "/v1/steps/{uid}/claim", STEP, df_claim_step, BODY(JSON, DF_LIMIT_STEP_REPORT),
           GATE(df_gate_claim)),
-    ROUTE("GET", "/v1/steps/{uid}/streams/{stream}", STEP, df_get_step_stream, GATE(df_gate_step)),
+    ROUTE("GET", "/v1/steps/{uid}/streams/{stream}", STEP, df_get_step_stream, GATE(df_gate_step),
+          STORES_ASIDE),
     ROUTE("POST", "/v1/steps/{uid}/streams/{stream}", STEP, df_append_step_stream,
-          BODY(BYTES, DF_LIMIT_STREAM_FRAME), .query = "offset", GATE(df_gate_live_step)),
+          BODY(BYTES, DF_LIMIT_STREAM_FRAME), .query = "offset", GATE(df_gate_live_step),
+          STORES_ASIDE),
     ROUTE("POST", "/v1/steps/{uid}/progress", STEP, df_report_step_progress,
           BODY(JSON, DF_LIMIT_STEP_REPORT), GATE(df_gate_step)),
     ROUTE("POST", "/v1/steps/{uid}/result", STEP, df_report_step_result,
-          BODY(JSON, DF_LIMIT_STEP_REPORT), GATE(df_gate_step)),
+          BODY(JSON, DF_LIMIT_STEP_REPORT), GATE(df_gate_step), STORES),
     ROUTE("GET", "/v1/steps/{uid}/next", STEP, df_get_next_step, GATE(df_gate_step)),
-    ROUTE("GET", "/v1/steps/{uid}/artifacts/plan", STEP, df_get_step_plan, GATE(df_gate_step)),
+    ROUTE("GET", "/v1/steps/{uid}/artifacts/plan", STEP, df_get_step_plan, GATE(df_gate_step),
+          STORES),
     ROUTE("PUT", "/v1/steps/{uid}/artifacts/plan", STEP, df_put_step_plan,
-          BODY(FILE, DF_LIMIT_BUNDLE), GATE(df_gate_live_step)),
+          BODY(FILE, DF_LIMIT_BUNDLE), GATE(df_gate_live_step), STORES),
     ROUTE("GET", "/v1/steps/{uid}/artifacts/errored-state", STEP, df_get_step_errored_state,
-          GATE(df_gate_step)),
+          GATE(df_gate_step), STORES),
     ROUTE("PUT", "/v1/steps/{uid}/artifacts/errored-state", STEP, df_put_step_errored_state,
-          BODY(FILE, DF_LIMIT_STATE), GATE(df_gate_live_step)),
+          BODY(FILE, DF_LIMIT_STATE), GATE(df_gate_live_step), STORES),
     ROUTE("PUT", "/v1/steps/{uid}/artifacts/outputs", STEP, df_put_step_outputs,
-          BODY(FILE, DF_LIMIT_OUTPUTS), GATE(df_gate_live_step)),
+          BODY(FILE, DF_LIMIT_OUTPUTS), GATE(df_gate_live_step), STORES_ASIDE),
     ROUTE("GET", "/v1/steps/{uid}/artifacts/shown", STEP, df_get_step_shown,
-          GATE(df_gate_live_step)),
+          GATE(df_gate_live_step), STORES_ASIDE),
     ROUTE("PUT", "/v1/steps/{uid}/artifacts/shown", STEP, df_put_step_shown,
-          BODY(FILE, DF_LIMIT_OUTPUTS), GATE(df_gate_live_step)),
+          BODY(FILE, DF_LIMIT_OUTPUTS), GATE(df_gate_live_step), STORES_ASIDE),
     ROUTE("GET", "/v1/steps/{uid}/providers/{token}/{hostname}/{namespace}/{type}/{file}", STEP,
           df_get_provider_file, GATE(df_gate_providers), .token_in_path = true),
-    ROUTE("GET", "/v1/steps/{uid}/state", STEP, df_get_step_state, GATE(df_gate_step_state), BASIC),
+    ROUTE("GET", "/v1/steps/{uid}/state", STEP, df_get_step_state, GATE(df_gate_step_state), BASIC,
+          STORES),
     ROUTE("POST", "/v1/steps/{uid}/state", STEP, df_put_step_state, BODY(FILE, DF_LIMIT_STATE),
-          .query = "ID", GATE(df_gate_step_state_write), BASIC),
+          STORES, .query = "ID", GATE(df_gate_step_state_write), BASIC),
     ROUTE("DELETE", "/v1/steps/{uid}/state", STEP, df_delete_step_state, .query = "ID",
-          GATE(df_gate_step_state), BASIC),
+          GATE(df_gate_step_state), BASIC, STORES),
     ROUTE("LOCK", "/v1/steps/{uid}/state", STEP, df_lock_step_state,
-          BODY(BYTES, DF_LIMIT_LOCK_INFO), GATE(df_gate_step_state), BASIC),
+          BODY(BYTES, DF_LIMIT_LOCK_INFO), GATE(df_gate_step_state), BASIC, STORES),
     ROUTE("UNLOCK", "/v1/steps/{uid}/state", STEP, df_unlock_step_state,
-          BODY(BYTES, DF_LIMIT_LOCK_INFO), GATE(df_gate_step_state), BASIC),
+          BODY(BYTES, DF_LIMIT_LOCK_INFO), GATE(df_gate_step_state), BASIC, STORES),
 };
 
 const struct df_route_table df_routes = {routes, DF_ARRAY_SIZE(routes)};

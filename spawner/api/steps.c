@@ -6,6 +6,7 @@
 #include "spawner/api/handlers.h"
 #include "spawner/steps/errored.h"
 #include "spawner/steps/step_auth.h"
+#include "spawner/steps/waits.h"
 
 static const char *uid_of(const struct df_request *req)
 {
@@ -36,6 +37,28 @@ int df_gate_live_step(struct df_request *req, struct df_err *err)
 {
     DF_JSON cJSON *task = NULL;
     return df_step_open(req->s, uid_of(req), token_of(req), &task, err);
+}
+
+static void tell_wait(const struct df_request *req, bool is_aside, int64_t began_us,
+                      const struct df_err *why)
+{
+    const struct df_wait_case w = {
+        .kind = DF_KIND_TASK_ACTION, .uid = uid_of(req), .what = req->route, .is_aside = is_aside};
+    if (why)
+        df_wait_failed(req->s, &w, began_us, why);
+    else
+        df_wait_passed(req->s, &w);
+}
+
+void df_after_storage(const struct df_request *req, int64_t began_us, const struct df_err *why)
+{
+    tell_wait(req, false, began_us, why);
+}
+
+void df_after_storage_aside(const struct df_request *req, int64_t began_us,
+                            const struct df_err *why)
+{
+    tell_wait(req, true, began_us, why);
 }
 
 int df_claim_step(struct df_request *req, struct df_response *res, struct df_err *err)

@@ -14,6 +14,7 @@
 #include "spawner/cli/signals.h"
 #include "spawner/cli/text.h"
 #include "spawner/model/model.h"
+#include "spawner/model/waiting.h"
 
 #define PATIENCE_MS (5 * 60 * 1000) /* for a server that went away */
 #define RETRY_PAUSE_MS 250
@@ -40,6 +41,7 @@ struct follow {
     bool canceled;          /* this command requested it */
     int64_t signaled_ms;    /* monotonic: the last signal that counted; 0: none */
     bool left;
+    bool is_waiting; /* what the run waits for was shown, and is not over */
     char *ahead;     /* the printed message about the run before this one; owned */
     char *behind;    /* the run for whose approval this run would have waited; owned */
     int64_t look_ms; /* monotonic: when to check again which run is before this one */
@@ -89,8 +91,25 @@ static int on_log(struct follow *f, const struct df_feed_event *e, struct df_err
     return 0;
 }
 
+/* Shows once what the run waits for, and once that this is over. */
+static void show_waiting(struct follow *f, const cJSON *run)
+{
+    const cJSON *waiting = df_waiting_of(run);
+    DF_FREE char *text = waiting ? df_waiting_text(waiting, false) : NULL;
+    bool is_waiting = waiting != NULL;
+    if (is_waiting == f->is_waiting)
+        return;
+    f->is_waiting = is_waiting;
+    df_view_idle(f->view);
+    if (is_waiting)
+        df_view_say(f->view, DF_TONE_BAD, "%s %s", f->run_name, text ? text : "waits");
+    else if (!df_run_is_final(run) && !df_json_at(run, "spec.cancel"))
+        df_view_say(f->view, DF_TONE_STRONG, "%s goes on", f->run_name);
+}
+
 static void on_run(struct follow *f, const cJSON *run)
 {
+    show_waiting(f, run);
     cJSON *copy = cJSON_Duplicate(run, true);
     if (!copy)
         return; /* the next event contains the run, too */

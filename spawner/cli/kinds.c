@@ -29,10 +29,12 @@ static const struct df_column run_columns[] = {
     {"EXECUTOR", "spec.executorRef.name", DF_CELL_TEXT, false},
     {"ACTION", "spec.action", DF_CELL_TEXT, false},
     {"PHASE", "status.phase", DF_CELL_TEXT, false},
-    {"REASON", "status.reason", DF_CELL_TEXT, false},
+    {"REASON", "status", DF_CELL_REASON, false},
     {"PLAN", "status.planSummary", DF_CELL_CHANGES, false},
     {"TOOK", "status", DF_CELL_SPAN, false},
     {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false},
+    {"WAITS SINCE", "status.waiting.since", DF_CELL_AGE, true},
+    {"WAITS FOR", "status.waiting.message", DF_CELL_TEXT, true},
     {"REQUESTED BY", "spec.requestedBy", DF_CELL_TEXT, true},
     {"APPROVED BY", "status.approvedBy", DF_CELL_TEXT, true},
     {"COMMIT", "status.source.commit", DF_CELL_SHORT, true},
@@ -125,6 +127,8 @@ static const struct df_column run_details[] = {
     {"Phase", "status.phase", DF_CELL_TEXT, false},
     {"Reason", "status.reason", DF_CELL_TEXT, false},
     {"Message", "status.message", DF_CELL_TEXT, false},
+    {"Waits since", "status.waiting.since", DF_CELL_TEXT, false},
+    {"Waits for", "status.waiting.message", DF_CELL_TEXT, false},
     {"Plan", "status.planSummary", DF_CELL_CHANGES, false},
     {"Applied", "status.applySummary", DF_CELL_CHANGES, false},
     {"Variables", "spec.variables", DF_CELL_KEYS, false},
@@ -159,6 +163,8 @@ static const struct df_column task_details[] = {
     {"Image", "spec.workflow.executionBundle", DF_CELL_TEXT, false},
     {"Parameters", "spec.workflow.parameters", DF_CELL_KEYS, false},
     {"Waits for", "status.lockedBy", DF_CELL_TEXT, false},
+    {"Waits since", "status.waiting.since", DF_CELL_TEXT, false},
+    {"Waits for", "status.waiting.message", DF_CELL_TEXT, false},
     {"Kept as", "status.engineRef.kind", DF_CELL_TEXT, false},
     {"Called", "status.engineRef.name", DF_CELL_TEXT, false},
     {"Reason", "status.reason", DF_CELL_TEXT, false},
@@ -322,6 +328,7 @@ static void add_cell(struct df_buf *out, const struct df_column *column, const c
 {
     const cJSON *value = df_json_at(item, column->path);
     char text[DF_SHORT_TEXT];
+    const char *reason;
     int64_t span = 0;
     switch (column->cell) {
     case DF_CELL_TEXT:
@@ -357,6 +364,10 @@ static void add_cell(struct df_buf *out, const struct df_column *column, const c
         break;
     case DF_CELL_OWNER:
         df_text_owner(value, out);
+        break;
+    case DF_CELL_REASON:
+        reason = df_json_str(value, "reason");
+        (void)df_buf_adds(out, reason ? reason : df_json_at(value, "waiting") ? "(waits)" : "");
         break;
     case DF_CELL_SPAN:
         span = df_text_span(value, "startedAt", "finishedAt", now_us);

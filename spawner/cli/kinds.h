@@ -21,6 +21,7 @@ enum df_cell {
     DF_CELL_STATUS,  /* the status of an executor: its word, and whether an errored state is kept */
     DF_CELL_ERRORED, /* status.erroredStates: which run left one, and what to do */
     DF_CELL_OWNER,   /* the spec of a TaskAction: whose step it is */
+    DF_CELL_REASON,  /* the status of a run: its reason, or that it waits */
     DF_CELL_SPAN     /* an object: the time from its startedAt to its finishedAt, or to now */
 };
 

@@ -135,6 +135,10 @@ const struct df_reason df_reasons[] = {
      "nothing there any more.",
      "Stop this service and use the other one; or take the bucket back by a start with "
      "`blobs.takeOver`, which the message shows."},
+    {"StorageUnavailable", "The storage of states, plans and logs did not answer, or refused.",
+     "Look at the storage and the keys of the service (`dayfly doctor`), then run again. If there "
+     "is an errored state, it is kept: `dayfly state errored EXECUTOR`, then `dayfly state "
+     "push-errored EXECUTOR`."},
     {"StateRefused",
      "The state was refused: its lock, serial or lineage does not match the stored one.",
      "The state that could not be stored is kept: `dayfly state errored EXECUTOR`. Find out who "

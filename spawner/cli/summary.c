@@ -165,12 +165,24 @@ static int print_document(const struct df_cli *cli, const cJSON *run, const cJSO
     return df_cli_print_json(cli, doc, err);
 }
 
+/* How the run ended is told also while the storage of the outputs is away. *ret is unchanged then. */
+static int fetch_outputs(struct df_cli *cli, const char *executor, cJSON **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_outputs_fetch(cli, executor, ret, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_RETRY)
+        return df_err_pass(err, &why);
+    df_cli_note("the outputs of executor %s cannot be read now: %s", executor, why.message);
+    return 0;
+}
+
 int df_summary_print(struct df_cli *cli, const cJSON *run, const char *note, struct df_err *err)
 {
     DF_JSON cJSON *tasks = NULL, *outputs = NULL;
     const char *executor = df_json_str(run, "spec.executorRef.name");
     if (df_summary_tasks(cli, df_json_str(run, "metadata.name"), &tasks, err) < 0 ||
-        df_outputs_fetch(cli, executor, &outputs, err) < 0)
+        fetch_outputs(cli, executor, &outputs, err) < 0)
         return -1;
     int printed = df_cli_output(cli)[0] ? print_document(cli, run, tasks, outputs, err)
                                         : print_text(run, outputs, note, err);

@@ -14,6 +14,7 @@
 #include "spawner/model/errored_states.h"
 #include "spawner/model/model.h"
 #include "spawner/model/terrakube.h"
+#include "spawner/model/waiting.h"
 
 #define TAIL_BYTES (16 * DF_KIB)
 #define TAIL_LINES 20
@@ -88,10 +89,22 @@ static int add_log(struct df_cli *cli, const cJSON *run, const char *step, struc
 
 /* ---- the cause ---- */
 
+/* What is in the way now: it is tried again and again, and nothing else is to be said. */
+static void add_wait(const cJSON *waiting, struct df_buf *out)
+{
+    DF_FREE char *text = df_waiting_text(waiting, false);
+    (void)df_buf_adds(out, "It ");
+    df_text_safe(out, text ? text : "waits", text ? strlen(text) : strlen("waits"));
+    (void)df_buf_adds(out, "\nIt goes on by itself when that is over.\n");
+}
+
 static void add_waiting(const cJSON *run, struct df_buf *out)
 {
     const char *name = df_json_str(run, "metadata.name");
-    if (df_streq(df_run_phase(run), "WaitingApproval"))
+    const cJSON *waiting = df_waiting_of(run);
+    if (waiting)
+        add_wait(waiting, out);
+    else if (df_streq(df_run_phase(run), "WaitingApproval"))
         (void)df_buf_addf(out,
                           "The plan is made and waits for a decision: `dayfly approve %s` or "
                           "`dayfly discard %s`.\n",
@@ -358,6 +371,8 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
         df_text_safe(out, message, strlen(message));
         (void)df_buf_addc(out, '\n');
     }
+    if (df_waiting_of(task))
+        add_wait(df_waiting_of(task), out);
     if (df_timeline_add(task, df_cli_text_shape(cli), out, err) < 0)
         return -1;
     if (errored) {

@@ -21,6 +21,7 @@
 #include "spawner/journal/reporter.h"
 #include "spawner/requests/requests.h"
 #include "spawner/steps/sealed.h"
+#include "spawner/steps/waits.h"
 
 /* ---- waking ---- */
 
@@ -58,6 +59,15 @@ static int wake_doc(const cJSON *doc, void *arg, struct df_err *err)
     if (w->kind == DF_KIND_TASK_ACTION && df_slots_enqueue(&w->c->slots, doc, err) < 0)
         return -1;
     df_queue_wake(w->c->queue, w->kind, df_json_str(doc, "metadata.name"));
+    return 0;
+}
+
+/* A df_store_visit. */
+static int adopt_wait(const cJSON *task, void *arg, struct df_err *err)
+{
+    struct df_control *c = arg;
+    (void)err;
+    df_wait_adopt(c->s, task);
     return 0;
 }
 
@@ -120,10 +130,21 @@ static void trim_memory(struct df_control *c)
         df_memory_trim();
 }
 
+/* A pass that fails is what its document waits for. */
+static void tell_wait(struct df_control *c, const struct df_queue_key *key, int64_t began_us,
+                      int result, const struct df_err *why)
+{
+    const struct df_wait_case w = {.kind = key->kind, .name = key->name, .what = reconcilers};
+    if (result < 0)
+        df_wait_failed(c->s, &w, began_us, why);
+    else
+        df_wait_passed(c->s, &w);
+}
+
 static void work_on(struct df_control *c, const struct df_queue_key *key)
 {
     struct df_err err = {0};
-    int64_t wake_us = 0;
+    int64_t wake_us = 0, began_us = df_real_us();
     set_log_context(key);
     int result = reconcilers[key->kind](c, key->name, &wake_us, &err);
     if (result >= 0 && wake_us && schedule_next(c, key, wake_us, &err) < 0)
@@ -133,6 +154,7 @@ static void work_on(struct df_control *c, const struct df_queue_key *key)
     bool raced = result < 0 && df_streq(err.reason, "Conflict");
     if (result < 0 && !raced && !df_streq(err.reason, "NotListedYet"))
         df_warn("%s %s: %s", df_kind_name(key->kind), key->name, err.message);
+    tell_wait(c, key, began_us, result, &err);
     char labels[32];
     (void)snprintf(labels, sizeof(labels), "%s,%s", df_kind_name(key->kind),
                    result == 0 ? "ok"
@@ -222,7 +244,9 @@ int df_control_start(struct df_control *c, struct df_err *err)
     if (!c->workers)
         return df_fail_oom(err);
     atomic_store(&c->working, true);
-    if (wake_unfinished(c, err) < 0 ||
+    if (df_store_each(c->s->store, DF_KIND_TASK_ACTION, DF_LABEL_UNFINISHED "=true", adopt_wait, c,
+                      err) < 0 ||
+        wake_unfinished(c, err) < 0 ||
         df_store_each(c->s->store, DF_KIND_EXECUTOR, NULL, wake_busy, c, err) < 0 ||
         df_reporter_start(c->s, &c->reporter, err) < 0 ||
         df_events_start(c->s, &c->events, err) < 0 || df_hourly_start(c->s, &c->hourly, err) < 0 ||

@@ -17,6 +17,7 @@
 #include "spawner/control/lost_step.h"
 #include "spawner/control/moved.h"
 #include "spawner/control/restored.h"
+#include "spawner/control/run_message.h"
 #include "spawner/control/shared_pod.h"
 #include "spawner/control/standby_pool.h"
 #include "spawner/control/vanished_run.h"
@@ -25,11 +26,13 @@
 #include "spawner/model/shared_pod.h"
 #include "spawner/model/state_command.h"
 #include "spawner/model/storage.h"
+#include "spawner/model/waiting.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/steps/plans.h"
 #include "spawner/steps/sealed.h"
 #include "spawner/steps/standby.h"
 #include "spawner/steps/unrecorded.h"
+#include "spawner/steps/waits.h"
 
 /* The run is changed in memory and written once, at the end of the pass. */
 struct pass {
@@ -240,59 +243,10 @@ static int copy(cJSON *to, const char *as, const cJSON *task, const char *path, 
     return item ? df_json_set(to, as, cJSON_Duplicate(item, true), err) : 0;
 }
 
-/* While an approval needs more than a write token, the run's message says so. */
-static int report_approver(const struct pass *p, cJSON *status, struct df_err *err)
+/* The run waits for what its step waits for. */
+static int copy_waiting(const struct pass *p, cJSON *status, struct df_err *err)
 {
-    const char *name = df_json_str(p->run, "metadata.name");
-    DF_FREE char *text = df_strf("the plan destroys everything that executor %s holds: an admin "
-                                 "must approve it (dayfly approve %s) or discard it",
-                                 executor_name(p), name);
-    return text ? df_json_set_str(status, "message", text, err) : df_fail_oom(err);
-}
-
-/* While a canceled or deleted run waits for its step, its message says how long that may take. */
-static int report_ending(const cJSON *step, cJSON *status, struct df_err *err)
-{
-    DF_FREE char *text =
-        df_strf("is canceled: waits for the end of step %s, whose grace period is %llds",
-                df_json_str(step, "metadata.name"),
-                (long long)df_json_int(step, "spec.graceSeconds", DF_TIMEOUT_GRACE_SECONDS));
-    return text ? df_json_set_str(status, "message", text, err) : df_fail_oom(err);
-}
-
-/* While a step cannot start, or its runner cannot get its document, the run's message says why. */
-static int report_obstacle(const struct pass *p, cJSON *status, struct df_err *err)
-{
-    bool destroys_all = df_json_bool(p->run, "status.destroysAll", false); /* never of a destroy */
-    if (!p->apply && df_task_succeeded(p->plan) && destroys_all && df_run_needs_admin(p->run))
-        return report_approver(p, status, err);
-    const cJSON *refused = df_json_at(status, "refusedDecision");
-    if (!p->apply && df_task_succeeded(p->plan) && refused)
-        return copy(status, "message", status, "refusedDecision", err);
-    const cJSON *step = p->apply ? p->apply : p->plan;
-    if (df_json_at(p->run, "spec.cancel") && df_label_has(step, DF_LABEL_LIVE))
-        return report_ending(step, status, err);
-    if (df_run_awaits_state(step))
-        return df_json_set_str(status, "message", "keeps the state that its step has left", err);
-    bool waits = !df_task_is_final(step) && !df_streq(df_task_reason(step), "Executing");
-    const char *message = waits ? df_task_message(step) : NULL;
-    if (!df_str_empty(message))
-        return df_json_set_str(status, "message", message, err);
-    cJSON_DeleteItemFromObjectCaseSensitive(status, "message");
-    return 0;
-}
-
-/* While earlier runs of the executor come first, the run's message says so. It names none of them:
- * of the runs that wait, only the next one is woken when a run ends. */
-static int report_turn(const struct pass *p, cJSON *status, struct df_err *err)
-{
-    if (p->is_first) {
-        cJSON_DeleteItemFromObjectCaseSensitive(status, "message");
-        return 0;
-    }
-    DF_FREE char *text =
-        df_strf("waits for its turn: earlier runs of executor %s come first", executor_name(p));
-    return text ? df_json_set_str(status, "message", text, err) : df_fail_oom(err);
+    return copy(status, "waiting", p->apply ? p->apply : p->plan, "status.waiting", err);
 }
 
 static int copy_results(const struct pass *p, struct df_err *err)
@@ -301,12 +255,12 @@ static int copy_results(const struct pass *p, struct df_err *err)
     const struct df_recipe *recipe = df_recipe_of(p->run);
     cJSON *steps = NULL;
     if (recipe->count == 0)
-        return p->plan ? 0 : report_turn(p, status, err);
+        return p->plan ? 0 : df_run_message_turn(p->run, p->is_first, err);
     if (list_steps(p, &steps, err) < 0)
         return -1;
     if (!steps->child) {
         cJSON_Delete(steps);
-        return report_turn(p, status, err);
+        return df_run_message_turn(p->run, p->is_first, err);
     }
     if (df_json_set(status, "steps", steps, err) < 0 ||
         copy(status, "hasChanges", p->plan, "status.hasChanges", err) < 0 ||
@@ -316,7 +270,7 @@ static int copy_results(const struct pass *p, struct df_err *err)
         copy(status, "tool", p->plan, "status.tool", err) < 0 ||
         copy(status, "applySummary", p->apply, "status.planSummary", err) < 0 ||
         copy(status, "startedAt", p->plan, "metadata.creationTimestamp", err) < 0 ||
-        report_obstacle(p, status, err) < 0)
+        copy_waiting(p, status, err) < 0 || df_run_message_step(p->run, p->plan, p->apply, err) < 0)
         return -1;
     if (df_streq(df_json_str(p->run, "spec.decision.verdict"), "approved"))
         return copy(status, "approvedBy", p->run, "spec.decision.by", err);
@@ -629,7 +583,10 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     DF_JSON cJSON *before = cJSON_Duplicate(p->run, true);
     if (!before)
         return df_fail_oom(err);
-    if (observe(p, err) < 0 || copy_results(p, err) < 0)
+    if (observe(p, err) < 0)
+        return -1;
+    (void)df_waiting_clear(p->run); /* else this pass would have failed, or says it again */
+    if (copy_results(p, err) < 0)
         return -1;
     const struct df_run_view view = view_of(p);
     struct df_run_verdict v = df_run_next(&view, p->now_us);
@@ -681,6 +638,7 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
         return -1;
     if (!p.run) {
         df_standby_forget(c, name);
+        df_wait_forget(c->s, DF_KIND_RUN, name);
         return df_vanished_run(c, name, ret_wake_us, err);
     }
     bool done = false;
@@ -691,8 +649,10 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
     if (reopen_edited(&p, err) < 0)
         return -1;
     bool is_final = df_run_is_final(p.run);
-    if (is_final)
+    if (is_final) {
         df_standby_forget(c, name);
+        df_wait_forget(c->s, DF_KIND_RUN, name);
+    }
     if (is_final && wake_next(&p, err) < 0)
         return -1;
     if (df_applied_run(c, p.run, &done, ret_wake_us, err) < 0)

@@ -13,6 +13,7 @@
 #include "spawner/model/terrakube.h"
 #include "spawner/model/workflow.h"
 #include "spawner/steps/engine_step.h"
+#include "spawner/steps/waits.h"
 
 static void free_pass(struct df_task_pass *p)
 {
@@ -208,6 +209,7 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
         return -1;
     if (!p.task) {
         df_slots_dequeue(&c->slots, name);
+        df_wait_forget(c->s, DF_KIND_TASK_ACTION, name);
         return wake_owner(c, name, err);
     }
     if (df_restored_pass(c, DF_KIND_TASK_ACTION, p.task, &done, err) < 0) {
@@ -218,8 +220,10 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
         return -1;
     if (done)
         return 0;
-    if (df_task_is_final(p.task))
+    if (df_task_is_final(p.task)) {
         df_slots_dequeue(&c->slots, name);
+        df_wait_forget(c->s, DF_KIND_TASK_ACTION, name);
+    }
     if (reconcile_accepted(&p, err) < 0)
         return -1;
     *ret_wake_us = p.wake_us;

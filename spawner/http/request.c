@@ -442,6 +442,7 @@ static void replace_not_found(struct transaction *t)
 
 static void perform(struct transaction *t)
 {
+    int64_t began_us = df_real_us();
     if (t->body_fd >= 0)
         (void)close(DF_TAKE_FD(t->body_fd));
     if (forward_to_leader(t))
@@ -451,6 +452,8 @@ static void perform(struct transaction *t)
             t->err = (struct df_err){0}; /* an error that the handler recovered from */
         set_denied_reason(t);
         replace_not_found(t);
+        if (t->req.route->after)
+            t->req.route->after(&t->req, began_us, failed(t) ? &t->err : NULL);
     }
     df_audit_request(&t->req, &t->res, &t->err);
 }

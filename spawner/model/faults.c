@@ -60,6 +60,7 @@ static const struct {
     {"StateRefused", USER},
     {"StateBelongsToAnother", USER},
     {"StateUnreadable", SYSTEM},
+    {"StorageUnavailable", SYSTEM},
     {"TimedOut", USER},
     {"RunnerLost", SYSTEM},
     {"RunnerFailed", SYSTEM},

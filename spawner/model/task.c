@@ -6,8 +6,10 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/model.h"
+#include "spawner/model/recipe.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/model/task_parts.h"
+#include "spawner/model/waiting.h"
 #include "spawner/model/workflow.h"
 
 /* ---- deadlines ---- */
@@ -309,6 +311,32 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *observed, 
                  : decide(DF_TASK_CREATE, 0);
 }
 
+/* ---- waits ---- */
+
+/* When a step that writes no state fails, because what it waits for does not come; 0: never. */
+static int64_t wait_deadline(const cJSON *task)
+{
+    bool may_end = df_json_str(task, "status.waiting.reason") && !df_recipe_step_of(task)->writes;
+    int64_t since_us = may_end ? df_waiting_since(task) : 0;
+    return since_us ? since_us + DF_TIMEOUT_STORAGE_SECONDS * SECOND_US : 0;
+}
+
+static struct df_task_verdict fail_waiting(const cJSON *task)
+{
+    DF_FREE char *text = df_waiting_text(df_waiting_of(task), true);
+    struct df_task_verdict v = {.next = DF_TASK_FAIL};
+    (void)snprintf(v.reason, sizeof(v.reason), "%s", df_json_str(task, "status.waiting.reason"));
+    (void)snprintf(v.message, sizeof(v.message), "%s", text ? text : "waited in vain");
+    return v;
+}
+
+/* Its runner gave up before it had anything to do. */
+static bool is_lost_in_wait(const cJSON *task, const struct df_engine_observation *observed)
+{
+    return df_json_str(task, "status.waiting.reason") && !cause_of(task, observed).reason &&
+           !df_task_timeline(task, "started", 0);
+}
+
 static struct df_task_verdict when_claimed_and_gone(const cJSON *task,
                                                     const struct df_engine_observation *observed,
                                                     int64_t now_us)
@@ -322,6 +350,8 @@ static struct df_task_verdict when_claimed_and_gone(const cJSON *task,
     if (now_us >= run_deadline(task, observed))
         return fail_with(observed, "TimedOut",
                          "it ran out of time, and its runner ended without a result");
+    if (is_lost_in_wait(task, observed))
+        return fail_waiting(task);
     return fail_as_observed(task, observed, "RunnerLost", "the runner ended without a result");
 }
 
@@ -346,7 +376,12 @@ static struct df_task_verdict when_claimed_and_alive(const cJSON *task,
         return kept && !is_deletion(kept) ? fail_as_observed(task, observed, "TimedOut", words)
                                           : fail_with(observed, "TimedOut", words);
     }
-    return now_us >= late ? cancel_now(now_us) : decide(DF_TASK_WAIT, late);
+    int64_t in_vain = wait_deadline(task);
+    if (in_vain && now_us >= in_vain)
+        return fail_waiting(task);
+    if (now_us >= late)
+        return cancel_now(now_us);
+    return decide(DF_TASK_WAIT, in_vain && in_vain < late ? in_vain : late);
 }
 
 /* The runner got a SIGTERM and has reported how tofu ended. The cause of the SIGTERM is known when

@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/task_parts.h"
+#include "spawner/model/waiting.h"
 
 /* ---- conditions ---- */
 
@@ -118,6 +119,8 @@ int df_set_conditions(cJSON *doc, enum df_outcome outcome, const char *reason, c
     if (set_condition(list, "Progressing", outcome == DF_OUTCOME_NONE, &text, err) < 0 ||
         set_condition(list, "Succeeded", outcome == DF_OUTCOME_SUCCEEDED, &text, err) < 0)
         return -1;
+    if (outcome != DF_OUTCOME_NONE)
+        (void)df_waiting_clear(doc);
     return set_condition(list, "Failed", outcome == DF_OUTCOME_FAILED, &text, err);
 }
 

@@ -24,6 +24,7 @@
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/step_document.h"
 #include "spawner/steps/unrecorded.h"
+#include "spawner/steps/waits.h"
 
 static int modify_task(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
                        cJSON **ret, struct df_err *err)
@@ -199,27 +200,16 @@ static bool is_hopeless(const struct df_spawner *s, const cJSON *task, const str
            df_streq(why->reason, "SecretSourceDenied") || df_streq(why->reason, "StateUnreadable");
 }
 
-static int set_obstacle(cJSON *task, void *arg, struct df_err *err)
+/* The step waits for what its document is made of, or does no longer. why: NULL: it is made. */
+static void tell_wait(struct df_spawner *s, const char *uid, int64_t began_us,
+                      const struct df_err *why)
 {
-    const char *message = df_task_message(task), *obstacle = arg;
-    if (df_task_is_final(task) || !df_streq(df_task_reason(task), "Initializing") ||
-        df_streq(message ? message : "", obstacle))
-        return 1;
-    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", obstacle, df_real_us(),
-                                  err);
-}
-
-/* Writes why the step's document cannot be made now, so that people see what its runner waits for.
- * obstacle: "": nothing any more. Best effort. */
-static void note_obstacle(struct df_spawner *s, const cJSON *task, const char *obstacle)
-{
-    const char *name = df_json_str(task, "metadata.name"), *message = df_task_message(task);
-    struct df_err why = {0};
-    if (df_streq(message ? message : "", obstacle))
-        return;
-    DF_FREE char *text = strdup(obstacle);
-    if (text && df_task_modify(s, name, set_obstacle, text, NULL, &why) < 0)
-        df_debug("step %s: what it waits for is not noted: %s", name, why.message);
+    const struct df_wait_case w = {
+        .kind = DF_KIND_TASK_ACTION, .uid = uid, .what = df_step_document};
+    if (why)
+        df_wait_failed(s, &w, began_us, why);
+    else
+        df_wait_passed(s, &w);
 }
 
 static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
@@ -230,12 +220,12 @@ static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, 
     if (modify_task(s, uid, set_claim, c, &task, err) < 0)
         return -1;
     if (df_step_document(s, task, &c->tokens, ret, &why) == 0) {
-        note_obstacle(s, task, "");
+        tell_wait(s, uid, c->now_us, NULL);
         return 0;
     }
     if (is_hopeless(s, task, &why))
         return refuse_step(s, uid, &why, err);
-    note_obstacle(s, task, why.message);
+    tell_wait(s, uid, c->now_us, &why);
     return df_err_pass(err, &why);
 }
 
@@ -279,12 +269,11 @@ static int set_confirmed(cJSON *task, void *arg, struct df_err *err)
 static int confirm_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
                          struct df_err *err)
 {
-    DF_JSON cJSON *answer = cJSON_CreateObject(), *task = NULL;
+    DF_JSON cJSON *answer = cJSON_CreateObject();
     if (!answer || df_json_add_str(answer, "uid", uid, err) < 0)
         return df_fail_oom(err);
-    if (modify_task(s, uid, set_confirmed, c, &task, err) < 0)
+    if (modify_task(s, uid, set_confirmed, c, NULL, err) < 0)
         return -1;
-    note_obstacle(s, task, "");
     *ret = DF_TAKE(answer);
     return 0;
 }
@@ -328,13 +317,14 @@ static int write_document(struct df_spawner *s, const char *uid, struct claim *c
     if (modify_task(s, uid, set_provisioned_tokens, c, &task, err) < 0)
         return -1;
     if (df_step_document(s, task, &c->tokens, &doc, &why) == 0 && check_fits(doc, &why) == 0) {
+        tell_wait(s, uid, c->now_us, NULL);
         *ret = doc;
         return 0;
     }
     df_json_wipe(doc);
     if (is_hopeless(s, task, &why))
         return refuse_step(s, uid, &why, err);
-    note_obstacle(s, task, why.message);
+    tell_wait(s, uid, c->now_us, &why);
     return df_err_pass(err, &why);
 }
 
@@ -533,7 +523,8 @@ int df_step_result(struct df_spawner *s, const char *uid, const char *token, con
     struct report r = {.token = token, .body = body, .engines = &s->engines};
     if (df_json_int(body, "exitCode", 0) != 0 && df_step_open(s, uid, token, &task, NULL) == 0) {
         unrecorded = df_unrecorded_find(s, task); /* tofu has ended before its runner reports */
-        if (df_lock_holder_explain(s, task, body, &explained, err) < 0)
+        if (df_lock_holder_explain(s, task, body, &explained, err) < 0 ||
+            (!explained && df_wait_explain(task, body, &explained, err) < 0))
             return -1;
     }
     r.unrecorded = unrecorded;
@@ -561,6 +552,7 @@ int df_step_state_access(struct df_spawner *s, const char *uid, const char *pass
     (void)snprintf(a.executor_uid, sizeof(a.executor_uid), "%s", executor ? executor : "");
     (void)snprintf(a.run, sizeof(a.run), "%s", run ? run : "");
     a.may_write = df_recipe_step_of(task)->writes;
+    a.is_unwanted = df_task_is_canceled(task) || df_task_is_final(task);
     *ret = a;
     return 0;
 }

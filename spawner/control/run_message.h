@@ -1,0 +1,16 @@
+/*
+ * run_message.h - status.message of a run that has not ended: what it waits for, for people. Thread
+ * rule: the pass over the run; the run is changed in memory.
+ */
+#ifndef DF_CONTROL_RUN_MESSAGE_H
+#define DF_CONTROL_RUN_MESSAGE_H
+
+#include "common/json/json.h"
+
+/* Of a run that has a step; apply may be NULL. */
+int df_run_message_step(cJSON *run, const cJSON *plan, const cJSON *apply,
+                        struct df_err *err) DF_MUST_CHECK;
+/* Of a run without steps. is_first: no earlier run of the executor is in its way. */
+int df_run_message_turn(cJSON *run, bool is_first, struct df_err *err) DF_MUST_CHECK;
+
+#endif
