@@ -449,6 +449,7 @@ static int step_run(struct run *r)
 /* Gets the document of the step that the report is for; none if a standby runner was given no step. */
 static int receive(struct run *r, int64_t started_us, struct df_err *err)
 {
+    df_report_heed(r->report, df_stop_flag(r->stop));
     r->context.report = r->report;
     r->context.stop = r->stop;
     r->context.dirs = &r->dirs;

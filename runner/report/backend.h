@@ -31,6 +31,7 @@ struct df_report {
     const struct df_report_backend *backend;
     const volatile bool *over;
     int over_fd;
+    const volatile bool *stop; /* df_report_heed(); or NULL */
 };
 
 /* The document to deliver: the result and the sizes of both streams. The caller deletes it; NULL:

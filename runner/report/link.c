@@ -196,10 +196,10 @@ static bool reached_another_service(struct df_link *l, int sent,
 int df_link_try(struct df_link *l, struct df_http_request *req, const char *path,
                 const struct df_patience *p, struct df_http_response *ret, struct df_err *err)
 {
+    req->stop = req->stop ? req->stop : p->stop;
     for (;;) {
         struct df_err why = {0};
         DF_HTTP_RESPONSE struct df_http_response answer = {0};
-        req->stop = p->stop;
         int sent = df_link_send(l, req, path, &answer, &why);
         if ((df_link_is_passing(sent, &answer, &why) ||
              reached_another_service(l, sent, &answer)) &&

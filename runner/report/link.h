@@ -61,7 +61,8 @@ bool df_link_is_passing(int sent, const struct df_http_response *answer, const s
 /* Waits before the next attempt. False: p has ended. */
 bool df_link_pause(struct df_link *l, const struct df_patience *p);
 
-/* Retries until there is a definite answer, which may be a refusal, or p ends. */
+/* Retries until there is a definite answer, which may be a refusal, or p ends. req->stop ends also an
+ * attempt that is under way; NULL: that of p. */
 int df_link_try(struct df_link *l, struct df_http_request *req, const char *path,
                 const struct df_patience *p, struct df_http_response *ret,
                 struct df_err *err) DF_MUST_CHECK;

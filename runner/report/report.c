@@ -45,6 +45,11 @@ int df_report_over_fd(const struct df_report *r)
     return r->over_fd;
 }
 
+void df_report_heed(struct df_report *r, const volatile bool *stop)
+{
+    r->stop = stop;
+}
+
 int df_report_put_artifact(struct df_report *r, const char *name, const char *path,
                            int64_t deadline_ms, struct df_err *err)
 {

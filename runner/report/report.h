@@ -78,6 +78,10 @@ bool df_report_is_over(const struct df_report *r);
  * -1 for a directory, where it never happens. */
 int df_report_over_fd(const struct df_report *r);
 
+/* Once *stop is true nothing but an errored state and the result is tried again and again: what cannot
+ * be delivered then stays undelivered. *stop outlives r. */
+void df_report_heed(struct df_report *r, const volatile bool *stop);
+
 /* Blocks and retries until the artifact is delivered or refused, the step is over, or deadline_ms
  * (of df_mono_ms()). name: "plan", "outputs" or "errored-state"; path: the file. */
 int df_report_put_artifact(struct df_report *r, const char *name, const char *path,
@@ -88,7 +92,8 @@ int df_report_put_artifact(struct df_report *r, const char *name, const char *pa
 int df_report_get_artifact(struct df_report *r, const char *name, const char *to_path,
                            int64_t deadline_ms, struct df_err *err) DF_MUST_CHECK;
 
-/* Delivers the spools (for at most half of give_up_ms: the result must not wait for a log), then
+/* Delivers the spools (for at most DF_TIMEOUT_LOG_SECONDS and half of give_up_ms: the result must not
+ * wait for a log; the spools are tried on while the result is), then
  * the result with logBytes and eventBytes added. Returns 0 once the spawner acknowledged the
  * result. The last call but df_report_next() and df_report_free(). */
 int df_report_result(struct df_report *r, const cJSON *result, struct df_err *err) DF_MUST_CHECK;

@@ -17,7 +17,7 @@
 #include "runner/report/spool.h"
 #include "runner/report/unsent.h"
 
-enum { POST_TIMEOUT_MS = 60000, PROBE_MS = 5000 };
+enum { POST_TIMEOUT_MS = 60000, PROBE_MS = 5000, STOP_POLL_MS = 100 };
 
 struct stream {
     struct df_spool spool; /* the owner's; the thread uses file and reclaimed */
@@ -40,6 +40,7 @@ struct df_sender {
     /* Under the lock. */
     struct df_unsent progress; /* not sent yet */
     bool draining;
+    bool failing; /* the newest attempt failed */
 
     pthread_t thread;
     bool started;
@@ -176,7 +177,7 @@ static bool all_delivered(const struct df_sender *s)
     return true;
 }
 
-void df_sender_drain(struct df_sender *s, int64_t deadline_ms)
+void df_sender_drain(struct df_sender *s, int64_t deadline_ms, const volatile bool *stop)
 {
     for (int i = 0; i < DF_STREAMS; i++) {
         df_spool_finish(&s->streams[i].spool);
@@ -186,8 +187,9 @@ void df_sender_drain(struct df_sender *s, int64_t deadline_ms)
     s->draining = true;
     (void)pthread_cond_signal(&s->work);
     int64_t left;
-    while (!all_delivered(s) && !df_stopped(&s->over) && (left = deadline_ms - df_mono_ms()) > 0)
-        wait_ms(s, &s->moved, left);
+    while (!all_delivered(s) && !df_stopped(&s->over) && !(s->failing && df_stopped(stop)) &&
+           (left = deadline_ms - df_mono_ms()) > 0)
+        wait_ms(s, &s->moved, left < STOP_POLL_MS ? left : STOP_POLL_MS);
     (void)pthread_mutex_unlock(&s->lock);
 }
 
@@ -374,7 +376,7 @@ static enum outcome send_round(struct df_sender *s)
         enum outcome o = post_frame(s, &s->streams[i]);
         worst = o > worst ? o : worst;
     }
-    if (worst != FAILED && !is_ending(s)) {
+    if (!is_ending(s)) { /* also if the storage takes no frame: progress is in a document */
         enum outcome o = post_progress(s);
         worst = o > worst ? o : worst;
     }
@@ -390,6 +392,13 @@ static void choose_gap(struct df_sender *s, int64_t took_ms)
     s->gap_ms = gap_ms > DF_SENDER_GAP_MAX_MS ? DF_SENDER_GAP_MAX_MS : gap_ms;
 }
 
+static void note_round(struct df_sender *s, enum outcome o)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    s->failing = o == FAILED;
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
 static void *sender_run(void *arg)
 {
     struct df_sender *s = arg;
@@ -399,6 +408,7 @@ static void *sender_run(void *arg)
             break;
         s->last_post_ms = df_mono_ms();
         enum outcome o = send_round(s);
+        note_round(s, o);
         choose_gap(s, df_mono_ms() - s->last_post_ms);
         if (o == FAILED)
             wait_out(s, df_link_next_pause_ms(s->link));

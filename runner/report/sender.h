@@ -38,8 +38,8 @@ int df_sender_append(struct df_sender *s, enum df_stream stream, const char *byt
 void df_sender_progress(struct df_sender *s, const cJSON *body, bool hurries);
 
 /* Ends the streams and waits until each is acknowledged or refused, the step is over, or
- * deadline_ms (of df_mono_ms()). */
-void df_sender_drain(struct df_sender *s, int64_t deadline_ms);
+ * deadline_ms (of df_mono_ms()). Once *stop is true (NULL: never) the first failure ends the wait. */
+void df_sender_drain(struct df_sender *s, int64_t deadline_ms, const volatile bool *stop);
 /* Bytes of the stream so far. */
 uint64_t df_sender_size(struct df_sender *s, enum df_stream stream);
 

@@ -220,6 +220,19 @@ static void spawner_progress(struct df_report *r, const cJSON *body, bool hurrie
 
 enum { ARTIFACT_IDLE_MS = 30000 };
 
+/* What ends the wait for the storage. The errored state may be all that is known of new resources. */
+static const volatile bool *stop_of(const struct df_report *r, const char *name)
+{
+    return r->stop && !df_streq(name, "errored-state") ? r->stop : r->over;
+}
+
+/* What ends also an attempt that is under way. A step that was told to stop has its outputs to deliver,
+ * but no plan. */
+static const volatile bool *abort_of(const struct df_report *r, const char *name)
+{
+    return df_streq(name, "plan") ? stop_of(r, name) : r->over;
+}
+
 static int spawner_put_artifact(struct df_report *r, const char *name, const char *path,
                                 int64_t deadline_ms, struct df_err *err)
 {
@@ -239,7 +252,8 @@ static int spawner_put_artifact(struct df_report *r, const char *name, const cha
     req.body_len = (size_t)st.st_size;
     req.timeout_ms = -1;
     req.idle_timeout_ms = ARTIFACT_IDLE_MS;
-    const struct df_patience patience = {deadline_ms, r->over};
+    req.stop = abort_of(r, name);
+    const struct df_patience patience = {deadline_ms, stop_of(r, name)};
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
     if (df_link_try(s->link, &req, where, &patience, &answer, err) < 0)
         return no_answer(s, "store the artifact", err);
@@ -263,9 +277,12 @@ static int on_artifact_data(void *arg, const char *bytes, size_t n)
 }
 
 /* One attempt, from the first byte. */
-static int fetch_once(struct spawner_report *s, const char *path, struct download *d,
+static int fetch_once(struct spawner_report *s, const char *name, struct download *d,
                       struct df_http_response *answer, struct df_err *err)
 {
+    DF_FREE char *path = df_strf("/artifacts/%s", name);
+    if (!path)
+        return df_fail_oom(err);
     d->bytes = 0;
     if (ftruncate(d->fd, 0) < 0 || lseek(d->fd, 0, SEEK_SET) < 0)
         return df_fail_errno(err, errno, "empty the file");
@@ -274,7 +291,7 @@ static int fetch_once(struct spawner_report *s, const char *path, struct downloa
     req.idle_timeout_ms = ARTIFACT_IDLE_MS;
     req.on_data = on_artifact_data;
     req.arg = d;
-    req.stop = s->base.over;
+    req.stop = abort_of(&s->base, name);
     if (df_link_send(s->link, &req, path, answer, err) < 0)
         return -1;
     if (!answer->stopped)
@@ -287,18 +304,17 @@ static int spawner_get_artifact(struct df_report *r, const char *name, const cha
 {
     struct spawner_report *s = spawner_of(r);
     DF_CLOSE int fd = -1;
-    DF_FREE char *path = df_strf("/artifacts/%s", name);
     DF_FREE char *what = df_strf("fetch the %s", name);
-    if (!path || !what)
+    if (!what)
         return df_fail_oom(err);
     if (df_fs_open_plain(to_path, O_WRONLY | O_CREAT | O_EXCL, 0600, &fd, err) < 0)
         return -1;
-    const struct df_patience patience = {deadline_ms, r->over};
+    const struct df_patience patience = {deadline_ms, stop_of(r, name)};
     struct download d = {.fd = fd};
     for (;;) {
         struct df_err why = {0};
         DF_HTTP_RESPONSE struct df_http_response answer = {0};
-        int sent = fetch_once(s, path, &d, &answer, &why);
+        int sent = fetch_once(s, name, &d, &answer, &why);
         if (df_link_is_passing(sent, &answer, &why) && df_link_pause(s->link, &patience))
             continue;
         if (sent == 0)
@@ -315,8 +331,10 @@ static int spawner_result(struct df_report *r, const cJSON *result_doc, struct d
     struct spawner_report *s = spawner_of(r);
     if (!s->claimed)
         return df_fail(err, DF_ERR_CONFLICT, "a step that was not claimed has no result");
-    int64_t now = df_mono_ms();
-    df_sender_drain(s->sender, now + s->give_up_ms / 2);
+    int64_t now = df_mono_ms(), log_ms = DF_TIMEOUT_LOG_SECONDS * 1000;
+    if (log_ms > s->give_up_ms / 2)
+        log_ms = s->give_up_ms / 2;
+    df_sender_drain(s->sender, now + log_ms, r->stop);
     DF_JSON cJSON *doc =
         df_report_result_document(result_doc, df_sender_size(s->sender, DF_STREAM_LOG),
                                   df_sender_size(s->sender, DF_STREAM_EVENTS));

@@ -15,7 +15,8 @@ struct access {
     const char *step_uid; /* NULL: a person */
     const char *actor;
     bool may_write;
-    bool may_force; /* may release any lock */
+    bool is_unwanted; /* the step was canceled, or has ended */
+    bool may_force;   /* may release any lock */
 };
 
 /* Describes where the state is stored and how to read it there; the caller frees. */
@@ -88,7 +89,10 @@ static int of_step(struct df_request *req, struct access *ret, struct df_err *er
                               "the user must be the step's uid");
     if (df_step_state_access(req->s, uid, req->credentials.secret, &found, err) < 0)
         return err->cls == DF_ERR_DENIED ? df_err_reason(err, "Unauthorized") : -1;
-    *ret = (struct access){.step_uid = uid, .actor = "step", .may_write = found.may_write};
+    *ret = (struct access){.step_uid = uid,
+                           .actor = "step",
+                           .may_write = found.may_write,
+                           .is_unwanted = found.is_unwanted};
     (void)snprintf(ret->executor_uid, sizeof(ret->executor_uid), "%s", found.executor_uid);
     (void)snprintf(ret->run, sizeof(ret->run), "%s", found.run);
     return 0;
@@ -297,11 +301,27 @@ static int as_person(struct df_request *req, struct df_response *res, state_hand
     return handler(req, res, &a, err) < 0 ? df_state_failed(req->params[0], err) : 0;
 }
 
+/* The tool asks again for minutes when the storage is away, whatever signal it gets. Of a step that was
+ * canceled it gets an answer that ends this, but where a state or its lock would be left behind. */
+static bool may_give_up(const struct access *a, state_handler handler)
+{
+    bool leaves = handler == put_state || handler == delete_state || handler == unlock_state;
+    return a->is_unwanted && !(leaves && a->may_write);
+}
+
 static int as_step(struct df_request *req, struct df_response *res, state_handler handler,
                    struct df_err *err)
 {
     struct access a = {0};
-    return of_step(req, &a, err) < 0 ? -1 : handler(req, res, &a, err);
+    struct df_err why = {0};
+    if (of_step(req, &a, err) < 0)
+        return -1;
+    if (handler(req, res, &a, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_RETRY || !may_give_up(&a, handler))
+        return df_err_pass(err, &why);
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver", "the step was canceled or is over: %s",
+                          why.message);
 }
 
 int df_get_state(struct df_request *req, struct df_response *res, struct df_err *err)

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "spawner/control/shared_pod.h"
 #include "spawner/control/standby_pool.h"
+#include "spawner/model/recipe.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/steps/errored.h"
 #include "spawner/steps/outcome.h"
@@ -96,6 +97,19 @@ static int recover_state(struct df_task_pass *p, struct df_err *err)
                             df_json_str(p->task, "spec.executorRef.uid"), err);
 }
 
+/* The lock of a step that writes nothing is released later if the storage is away: whoever waits for the
+ * end of the step need not wait for that. The passes of the final step try again. */
+static int release_lock_soon(struct df_task_pass *p, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (release_lock(p, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_RETRY || df_recipe_step_of(p->task)->writes)
+        return df_err_pass(err, &why);
+    df_warn("the state lock of step %s is not released yet: %s", p->step.name, why.message);
+    return 0;
+}
+
 /* Runs before the step is final, so that a client that waits for the end finds the complete log,
  * the saved state and a released lock. */
 static int recover(struct df_task_pass *p, struct df_err *err)
@@ -107,13 +121,34 @@ static int recover(struct df_task_pass *p, struct df_err *err)
     df_recover_streams(p->c->s, p->engine, &p->step);
     if (recover_state(p, err) < 0) /* a later run must not start before it is kept */
         return -1;
-    return note_unrecorded(p, err) < 0 ? -1 : release_lock(p, err);
+    return note_unrecorded(p, err) < 0 ? -1 : release_lock_soon(p, err);
+}
+
+static int free_slot(cJSON *task, void *arg, struct df_err *err)
+{
+    (void)arg;
+    return df_label_has(task, DF_LABEL_LIVE) ? df_slot_clear(task, err) : 1;
+}
+
+/* No process of the step is left, and what it left behind waits for the storage. Neither its run nor
+ * other steps wait for that, unless it may have changed the state: then the next run must find it. */
+static int try_later(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
+{
+    if (why->cls == DF_ERR_RETRY && df_task_is_final(p->task) &&
+        !df_recipe_step_of(p->task)->writes) {
+        if (df_task_pass_modify(p, free_slot, NULL, err) < 0)
+            return -1;
+        df_slots_wake(&p->c->slots);
+    }
+    return df_err_pass(err, why);
 }
 
 static int tofu_clean(struct df_task_pass *p, struct df_err *err)
 {
-    if (df_task_has_runner(p->task) && recover_state(p, err) < 0)
-        return -1;
+    struct df_err why = {0};
+    if (df_task_has_runner(p->task) &&
+        (df_recover_rest(p->c->s, p->engine, &p->step, &why) < 0 || recover_state(p, &why) < 0))
+        return try_later(p, &why, err);
     df_step_drop_errored_state(p->c->s, p->task); /* its result may have come from the engine */
     if (p->engine->ops->cleanup(p->engine, &p->step, err) < 0)
         return -1;
@@ -168,10 +203,12 @@ static int set_disruption(cJSON *task, void *arg, struct df_err *err)
 
 static int tofu_after_observe(struct df_task_pass *p, struct df_err *err)
 {
+    struct df_err why = {0};
     df_standby_observe(p);
-    if (df_shared_pod_observe(p, err) < 0 ||
-        (p->observed.phase == DF_ENGINE_ENDED && recover(p, err) < 0))
+    if (df_shared_pod_observe(p, err) < 0)
         return -1;
+    if (p->observed.phase == DF_ENGINE_ENDED && recover(p, &why) < 0)
+        return try_later(p, &why, err);
     if (!df_task_is_disruption(p->task, &p->observed))
         return 0;
     df_warn("step %s is being ended: %s", p->step.name, p->observed.cause);

@@ -29,13 +29,37 @@ static int recover_stream(struct df_spawner *s, struct df_engine *e,
     return path ? df_stream_complete(s, step, stream, path, err) : 0;
 }
 
+static int recover_streams(struct df_spawner *s, struct df_engine *e,
+                           const struct df_engine_step *step, struct df_err *err)
+{
+    return recover_stream(s, e, step, DF_STREAM_LOG, err) < 0
+               ? -1
+               : recover_stream(s, e, step, DF_STREAM_EVENTS, err);
+}
+
+static void warn_of_log(const struct df_engine_step *step, const struct df_err *why)
+{
+    df_warn("the log of step %s is not complete: %s", step->name, why->message);
+}
+
 void df_recover_streams(struct df_spawner *s, struct df_engine *e,
                         const struct df_engine_step *step)
 {
-    struct df_err err = {0};
-    if (recover_stream(s, e, step, DF_STREAM_LOG, &err) < 0 ||
-        recover_stream(s, e, step, DF_STREAM_EVENTS, &err) < 0)
-        df_warn("the log of step %s is not complete: %s", step->name, err.message);
+    struct df_err why = {0};
+    if (recover_streams(s, e, step, &why) < 0)
+        warn_of_log(step, &why);
+}
+
+int df_recover_rest(struct df_spawner *s, struct df_engine *e, const struct df_engine_step *step,
+                    struct df_err *err)
+{
+    struct df_err why = {0};
+    if (recover_streams(s, e, step, &why) == 0)
+        return 0;
+    if (why.cls == DF_ERR_RETRY)
+        return df_err_pass(err, &why);
+    warn_of_log(step, &why);
+    return 0;
 }
 
 static int copy_file(const char *from, int to, struct df_err *err)

@@ -11,6 +11,11 @@
 void df_recover_streams(struct df_spawner *s, struct df_engine *e,
                         const struct df_engine_step *step);
 
+/* The same before the engine's files are removed: RETRY while the storage is away, and the caller keeps
+ * them until it is back. */
+int df_recover_rest(struct df_spawner *s, struct df_engine *e, const struct df_engine_step *step,
+                    struct df_err *err) DF_MUST_CHECK;
+
 /* Stores a state that tofu could not upload as an errored state of the executor. Also succeeds if
  * there is no such state, or if it is stored already. */
 int df_recover_state(struct df_spawner *s, struct df_engine *e, const struct df_engine_step *step,

@@ -182,7 +182,7 @@ class Trouble:
     """A way to a server of plain http on which a share of the requests fails, as chance decides: refused before it is
     executed, executed but never answered, changed on its way, or answered late."""
 
-    KINDS = ("busy", "broken", "before", "after", "changed", "late")  # and "absent", where a test says so
+    KINDS = ("busy", "broken", "before", "after", "changed", "late")  # and "absent" or "readonly", where a test says so
 
     def __init__(self, address, share, seed):
         self.address, self.share, self.chance = address, share, random.Random(seed)
@@ -209,6 +209,8 @@ class Trouble:
                     return self.answer(500, b"<html>not S3 at all</html>")
                 if kind == "absent":
                     return self.answer(404, b"default backend - 404", Content_Type="text/plain")
+                if kind == "readonly" and self.command != "GET":
+                    return self.answer(403, b"<Error><Code>AccessDenied</Code><Message>no writes</Message></Error>", Content_Type="application/xml")
                 if kind == "before":
                     return self.cut()
                 if kind == "changed" and body:
