@@ -19,6 +19,7 @@
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
 #include "spawner/steps/steps.h"
+#include "spawner/steps/waits.h"
 #include "tests/unit/json_words.h"
 #include "tests/unit/scratch.h"
 
@@ -288,6 +289,7 @@ static void world_close(struct world *w)
     df_vault_close(w->s.vault);
     df_store_close(w->s.store);
     df_claims_free(w->s.claims);
+    df_waits_free(&w->s.waits);
     free(w->dir);
 }
 

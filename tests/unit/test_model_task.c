@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/model/waiting.h"
 #include "tests/unit/task_steps.h"
 
 static struct df_task_verdict decide(const struct step *s, enum df_engine_phase phase,
@@ -561,6 +562,52 @@ static void every_step_ends_whatever_the_engine_does(void **state)
     }
 }
 
+/* ---- waits ---- */
+
+/* A claimed step that waits since its claim; reason: how that ends, or NULL. */
+static struct df_task_verdict decide_waiting(const char *action, const char *reason,
+                                             enum df_engine_phase phase, int64_t second)
+{
+    const struct step claimed = {.claimed = true};
+    DF_JSON cJSON *task = make_step(&claimed);
+    struct df_engine_observation seen = observed(phase, false);
+    (void)df_json_add_str(df_json_object_at(task, "spec"), "action", action, NULL);
+    assert_int_equal(df_waiting_set(task, EPOCH + CLAIM_S * SECOND, reason, "the bucket", NULL), 0);
+    return df_task_next(task, &seen, EPOCH + (CLAIM_S + second) * SECOND);
+}
+
+static void a_plan_that_waits_in_vain_fails_and_says_for_what(void **state)
+{
+    (void)state;
+    const int64_t least = DF_TIMEOUT_STORAGE_SECONDS;
+    struct df_task_verdict v = decide_waiting("plan", "StorageUnavailable", RUNNING, least - 1);
+    assert_int_equal(v.next, DF_TASK_WAIT);
+    assert_int_equal(v.wake_us, EPOCH + (CLAIM_S + least) * SECOND);
+    v = decide_waiting("plan", "StorageUnavailable", RUNNING, least);
+    assert_int_equal(v.next, DF_TASK_FAIL);
+    assert_string_equal(v.reason, "StorageUnavailable");
+    assert_non_null(strstr(v.message, "the bucket"));
+}
+
+static void a_step_that_writes_or_goes_on_meanwhile_is_not_ended_by_its_wait(void **state)
+{
+    (void)state;
+    const int64_t least = DF_TIMEOUT_STORAGE_SECONDS;
+    assert_int_equal(decide_waiting("apply", "StorageUnavailable", RUNNING, least).next,
+                     DF_TASK_WAIT);
+    assert_int_equal(decide_waiting("state", "StorageUnavailable", RUNNING, least).next,
+                     DF_TASK_WAIT);
+    assert_int_equal(decide_waiting("plan", NULL, RUNNING, least).next, DF_TASK_WAIT);
+}
+
+static void a_runner_that_gave_up_before_it_began_is_not_lost(void **state)
+{
+    (void)state;
+    assert_string_equal(decide_waiting("apply", "StorageUnavailable", ENDED, 1).reason,
+                        "StorageUnavailable");
+    assert_string_equal(decide_waiting("apply", NULL, ENDED, 1).reason, "RunnerLost");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -571,6 +618,9 @@ int main(void)
         cmocka_unit_test(what_the_engine_saw_decides_and_is_told),
         cmocka_unit_test(every_combination_keeps_the_promises),
         cmocka_unit_test(every_step_ends_whatever_the_engine_does),
+        cmocka_unit_test(a_plan_that_waits_in_vain_fails_and_says_for_what),
+        cmocka_unit_test(a_step_that_writes_or_goes_on_meanwhile_is_not_ended_by_its_wait),
+        cmocka_unit_test(a_runner_that_gave_up_before_it_began_is_not_lost),
     };
     return cmocka_run_group_tests_name("model_task", tests, NULL, NULL);
 }

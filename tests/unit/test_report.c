@@ -389,6 +389,54 @@ static void an_artifact_waits_no_longer_than_told(void **state)
     assert_int_equal(err.cls, DF_ERR_RETRY);
 }
 
+static void refuse_for_ever(struct fixture *f, const char *what)
+{
+    server_lock(&f->server);
+    f->server.refuse = what;
+    f->server.refuse_times = INT32_MAX;
+    f->server.refuse_status = 503;
+    server_unlock(&f->server);
+}
+
+static void a_plan_is_not_tried_on_when_the_step_is_told_to_stop(void **state)
+{
+    struct fixture *f = *state;
+    DF_FREE char *path = make_file(f, 10);
+    struct df_err err = {0};
+    refuse_for_ever(f, "/artifacts");
+    f->stop = true;
+    df_report_heed(f->report, &f->stop);
+    assert_int_equal(df_report_put_artifact(f->report, "plan", path, INT64_MAX, &err), -1);
+    assert_int_equal(df_report_put_artifact(f->report, "outputs", path, INT64_MAX, &err), -1);
+}
+
+static void an_errored_state_is_tried_on_when_the_step_is_told_to_stop(void **state)
+{
+    struct fixture *f = *state;
+    DF_FREE char *path = make_file(f, 10);
+    server_lock(&f->server);
+    f->server.refuse = "/artifacts";
+    f->server.refuse_times = 3;
+    f->server.refuse_status = 503;
+    server_unlock(&f->server);
+    f->stop = true;
+    df_report_heed(f->report, &f->stop);
+    assert_int_equal(
+        df_report_put_artifact(f->report, "errored-state", path, df_mono_ms() + LONG_MS, NULL), 0);
+}
+
+static void a_result_does_not_wait_for_a_log_that_is_refused_when_the_step_must_stop(void **state)
+{
+    struct fixture *f = *state;
+    reopen(f, INT64_C(1000) * 3600 * 24); /* the drain alone would outlive the test's alarm */
+    assert_int_equal(claim(f, NULL), 0);
+    refuse_for_ever(f, "/streams");
+    f->stop = true;
+    df_report_heed(f->report, &f->stop);
+    say(f, "what nobody takes\n");
+    assert_int_equal(finish(f, NULL), 0);
+}
+
 static void an_artifact_that_does_not_exist_is_named(void **state)
 {
     struct fixture *f = *state;
@@ -600,6 +648,7 @@ static void a_directory_that_does_not_exist_is_an_error(void **state)
 
 int main(void)
 {
+    (void)alarm(300); /* what waits for ever */
     const struct CMUnitTest tests[] = {
         with_server(a_claim_gives_the_step_document),
         with_server(a_claim_whose_answer_was_lost_is_repeated_with_the_same_id),
@@ -622,6 +671,9 @@ int main(void)
         cmocka_unit_test(progress_that_could_not_be_sent_is_due_though_nothing_came_after_it),
         with_step(an_artifact_is_stored_whole_through_lost_answers_and_busy_times),
         with_step(an_artifact_that_is_refused_fails_with_the_reason),
+        with_step(a_plan_is_not_tried_on_when_the_step_is_told_to_stop),
+        with_step(an_errored_state_is_tried_on_when_the_step_is_told_to_stop),
+        with_step(a_result_does_not_wait_for_a_log_that_is_refused_when_the_step_must_stop),
         with_step(an_artifact_waits_no_longer_than_told),
         with_step(an_artifact_that_does_not_exist_is_named),
         with_step(a_plan_is_fetched_whole_though_downloads_break_off),
