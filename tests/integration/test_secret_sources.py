@@ -135,6 +135,9 @@ def test_a_step_waits_for_a_sealed_vault(place, vault):
         wait_for("the step to be claimed", lambda: place.home.json("get", "taskaction", "db-1-plan")["status"].get("claimedBy"))
         assert place.status("db-1")["phase"] == "Running"
         assert server.request("GET", "/v1/secrets")[0] == 200  # and the others are served
+        waiting = wait_for("the run to say what it waits for", lambda: place.status("db-1").get("waiting"))
+        assert waiting["reason"] == "SecretSourceUnavailable" and "source corp" in waiting["message"], waiting
+        assert f"It waits since {waiting['since']}: {waiting['message']}" in place.home.dayfly("why", "db-1").stdout
         vault.unseal()
         wait_for("the run to succeed", lambda: place.status("db-1")["phase"] == "Succeeded")
     assert place.out.read_text() == FIRST
