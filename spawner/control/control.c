@@ -130,11 +130,12 @@ static void trim_memory(struct df_control *c)
         df_memory_trim();
 }
 
-/* A pass that fails is what its document waits for. */
+/* A pass that fails is what its document waits for. Its runner, if it has one, may go on meanwhile. */
 static void tell_wait(struct df_control *c, const struct df_queue_key *key, int64_t began_us,
                       int result, const struct df_err *why)
 {
-    const struct df_wait_case w = {.kind = key->kind, .name = key->name, .what = reconcilers};
+    const struct df_wait_case w = {
+        .kind = key->kind, .name = key->name, .what = reconcilers, .is_aside = true};
     if (result < 0)
         df_wait_failed(c->s, &w, began_us, why);
     else

@@ -4,6 +4,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "spawner/journal/transitions.h"
+#include "spawner/model/recipe.h"
 #include "spawner/model/waiting.h"
 
 struct df_wait {
@@ -235,7 +236,10 @@ int df_wait_explain(const cJSON *task, const cJSON *result, cJSON **ret, struct 
         return 0;
     DF_JSON cJSON *copy = cJSON_Duplicate(result, true);
     DF_FREE char *since = df_waiting_text(waiting, true);
-    DF_FREE char *text = df_strf("%s (the runner: %s)", since ? since : "", said ? said : "");
+    /* A long text is cut at its end; where a state is that could not be stored matters most. */
+    DF_FREE char *text = df_recipe_step_of(task)->writes
+                             ? df_strf("%s (%s)", said ? said : "", since ? since : "")
+                             : df_strf("%s (the runner: %s)", since ? since : "", said ? said : "");
     if (!copy || !since || !text)
         return df_fail_oom(err);
     if (df_json_set_str(copy, "reason", reason, err) < 0 ||
