@@ -58,6 +58,8 @@ static const struct df_reason own[] = {
     {"StateUnavailable", "The state could not be read or written.",
      "Look at Terrakube's storage and its keys. If the step's output says that the new state is "
      "kept as the raw state of the job, push that before anything else."},
+    {"StorageUnavailable", "The storage of the service did not answer, or refused.",
+     "Look at that storage and the keys of the service, then " AGAIN},
     {"StateRefused",
      "The state was refused: its lock, serial or lineage does not match the stored one.",
      "Find out who else writes the state, then " AGAIN},

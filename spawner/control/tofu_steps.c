@@ -97,31 +97,39 @@ static int recover_state(struct df_task_pass *p, struct df_err *err)
                             df_json_str(p->task, "spec.executorRef.uid"), err);
 }
 
-/* The lock of a step that writes nothing is released later if the storage is away: whoever waits for the
- * end of the step need not wait for that. The passes of the final step try again. */
-static int release_lock_soon(struct df_task_pass *p, struct df_err *err)
+/* Whoever waits for the end of a step that writes nothing need not wait for the storage. The passes of
+ * the final step try again what could not be done now. */
+static int later(const struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
-    struct df_err why = {0};
-    if (release_lock(p, &why) == 0)
-        return 0;
-    if (why.cls != DF_ERR_RETRY || df_recipe_step_of(p->task)->writes)
-        return df_err_pass(err, &why);
-    df_warn("the state lock of step %s is not released yet: %s", p->step.name, why.message);
+    if (why->cls != DF_ERR_RETRY || df_recipe_step_of(p->task)->writes || df_task_is_final(p->task))
+        return df_err_pass(err, why);
+    df_warn("what step %s left is stored later: %s", p->step.name, why->message);
     return 0;
+}
+
+/* A call that the storage does not answer takes minutes: it is not asked while it is known to fail. */
+static int check_storage(const struct df_task_pass *p, struct df_err *err)
+{
+    return df_recipe_step_of(p->task)->writes ? 0 : df_blob_check(p->c->s->blobs, err);
 }
 
 /* Runs before the step is final, so that a client that waits for the end finds the complete log,
  * the saved state and a released lock. */
 static int recover(struct df_task_pass *p, struct df_err *err)
 {
+    struct df_err why = {0};
     if (!df_task_has_runner(p->task))
         return 0;
+    if (check_storage(p, &why) < 0)
+        return later(p, &why, err);
     if (df_task_is_final(p->task))
         return release_lock(p, err);
     df_recover_streams(p->c->s, p->engine, &p->step);
     if (recover_state(p, err) < 0) /* a later run must not start before it is kept */
         return -1;
-    return note_unrecorded(p, err) < 0 ? -1 : release_lock_soon(p, err);
+    if (note_unrecorded(p, err) < 0)
+        return -1;
+    return release_lock(p, &why) < 0 ? later(p, &why, err) : 0;
 }
 
 static int free_slot(cJSON *task, void *arg, struct df_err *err)
