@@ -7,6 +7,7 @@
 #include "spawner/steps/steps.h"
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/base/parse.h"
 #include "common/crypto/crypto.h"
@@ -200,16 +201,36 @@ static bool is_hopeless(const struct df_spawner *s, const cJSON *task, const str
            df_streq(why->reason, "SecretSourceDenied") || df_streq(why->reason, "StateUnreadable");
 }
 
-/* The step waits for what its document is made of, or does no longer. why: NULL: it is made. */
+/* What a step waits for when its document cannot be made. */
+static struct df_wait_case document_of(const char *uid)
+{
+    return (struct df_wait_case){.kind = DF_KIND_TASK_ACTION, .uid = uid, .what = df_step_document};
+}
+
+/* why: NULL: it is made. */
 static void tell_wait(struct df_spawner *s, const char *uid, int64_t began_us,
                       const struct df_err *why)
 {
-    const struct df_wait_case w = {
-        .kind = DF_KIND_TASK_ACTION, .uid = uid, .what = df_step_document};
+    const struct df_wait_case w = document_of(uid);
     if (why)
         df_wait_failed(s, &w, began_us, why);
     else
         df_wait_passed(s, &w);
+}
+
+/* A runner that asks again after seconds, though nothing has failed, got no answer: something that its
+ * document is made of stays silent, and the request before this one still waits for it. */
+static void tell_silence(struct df_spawner *s, const cJSON *task, const struct claim *c)
+{
+    const char *uid = df_json_str(task, "metadata.uid");
+    const struct df_wait_case w = document_of(uid);
+    int64_t since_us = asked_since(task);
+    struct df_err why = {0};
+    if (c->now_us - since_us < DF_WAIT_TOLD_MS * INT64_C(1000) || df_wait_fails(s, &w))
+        return;
+    (void)df_fail(&why, DF_ERR_RETRY,
+                  "its document is not made yet: the storage or a source of secrets stays silent");
+    df_wait_failed(s, &w, since_us, &why);
 }
 
 static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
@@ -219,6 +240,7 @@ static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, 
     struct df_err why = {0};
     if (modify_task(s, uid, set_claim, c, &task, err) < 0)
         return -1;
+    tell_silence(s, task, c);
     if (df_step_document(s, task, &c->tokens, ret, &why) == 0) {
         tell_wait(s, uid, c->now_us, NULL);
         return 0;

@@ -58,21 +58,26 @@ static void add(struct df_waits *all, enum df_kind kind, const cJSON *doc, const
     (void)snprintf(w->uid, sizeof(w->uid), "%s", uid);
 }
 
+static struct df_wait *find_case(struct df_waits *all, const struct df_wait_case *c)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (is_case(&all->list[i], c))
+            return &all->list[i];
+    return NULL;
+}
+
 /* Since when the case fails. It is added if it is new. */
 static int64_t since_of(struct df_waits *all, const struct df_wait_case *c, const cJSON *doc,
                         int64_t began_us)
 {
     (void)pthread_mutex_lock(&all->lock);
-    for (size_t i = 0; i < all->count; i++) {
-        struct df_wait *w = &all->list[i];
-        if (!is_case(w, c))
-            continue;
+    struct df_wait *w = find_case(all, c);
+    if (w) {
         w->what = c->what;
         began_us = w->since_us;
-        (void)pthread_mutex_unlock(&all->lock);
-        return began_us;
+    } else {
+        add(all, c->kind, doc, c->what, began_us);
     }
-    add(all, c->kind, doc, c->what, began_us);
     (void)pthread_mutex_unlock(&all->lock);
     return began_us;
 }
@@ -198,6 +203,14 @@ void df_wait_passed(struct df_spawner *s, const struct df_wait_case *c)
     if (can_wait(c->kind) && !is_empty(&s->waits) && take_out(&s->waits, c, name) &&
         c->kind == DF_KIND_TASK_ACTION)
         change(s, c->kind, name, clear_waiting, NULL);
+}
+
+bool df_wait_fails(struct df_spawner *s, const struct df_wait_case *c)
+{
+    (void)pthread_mutex_lock(&s->waits.lock);
+    bool fails = find_case(&s->waits, c) != NULL;
+    (void)pthread_mutex_unlock(&s->waits.lock);
+    return fails;
 }
 
 void df_wait_forget(struct df_spawner *s, enum df_kind kind, const char *name)

@@ -26,6 +26,8 @@ struct df_wait_case {
 void df_wait_failed(struct df_spawner *s, const struct df_wait_case *c, int64_t began_us,
                     const struct df_err *why);
 void df_wait_passed(struct df_spawner *s, const struct df_wait_case *c);
+/* True if it failed, and has not succeeded since. */
+bool df_wait_fails(struct df_spawner *s, const struct df_wait_case *c);
 /* The document is final or gone. */
 void df_wait_forget(struct df_spawner *s, enum df_kind kind, const char *name);
 /* A process before this one wrote into the TaskAction that it waits: the next success ends that. */

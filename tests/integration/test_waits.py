@@ -1,5 +1,6 @@
 """What a run waits for is told: a bucket that is away or refuses, a source of secrets that does not answer."""
 
+import signal
 import subprocess
 
 import pytest
@@ -73,6 +74,17 @@ def test_a_run_that_waits_for_the_bucket_says_so_once_and_goes_on(place):
     assert client.returncode == 0, out
     assert out.count(f"net-1 waits since {waiting['since']}: ") == 1 and out.count("net-1 goes on") == 1, out
     assert "waiting" not in place.status("net-1")
+
+
+def test_a_bucket_that_takes_connections_and_answers_nothing_is_told_too(place):
+    place.s3.process.send_signal(signal.SIGSTOP)
+    try:
+        client = place.run("net")
+        assert "stays silent" in place.waits("net-1")["message"]
+    finally:
+        place.s3.process.send_signal(signal.SIGCONT)
+    out = said(client)
+    assert client.returncode == 0 and out.count("net-1 waits since") == 1, out
 
 
 @pytest.mark.parametrize("how", ["refuses", "is away"])
