@@ -1,6 +1,7 @@
 #include "spawner/api/log_kept.h"
 
 #include "common/base/clock.h"
+#include "spawner/model/labels.h"
 #include "spawner/requests/leftovers.h"
 #include "spawner/steps/steps.h"
 
@@ -49,6 +50,11 @@ static int fail_removed(struct df_spawner *s, const cJSON *run, const cJSON *tas
     bool is_over = age_us && until_us <= now_us;
     if (!is_over && !df_json_at(task, "status.exitCode"))
         return 0;
+    if (!is_over && df_label_has(task, DF_LABEL_UNFINISHED)) /* tofu_clean() tries again */
+        return df_fail_reason(err, DF_ERR_RETRY, "LogNotStored",
+                              "the log of %s is not stored yet: it is tried again until the storage "
+                              "takes it",
+                              name);
     if (!is_over)
         return df_fail_reason(err, DF_ERR_NOT_FOUND, "LogRemoved",
                               "the log of %s is not stored any more: retention.logs was shorter "

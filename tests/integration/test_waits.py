@@ -106,7 +106,8 @@ def test_the_log_of_a_plan_that_ended_meanwhile_is_stored_when_the_bucket_is_bac
     place.home.dayfly("cancel", "net-1")
     wait_for("the run to be canceled", lambda: place.status("net-1")["phase"] == "Canceled")
     said(client)
-    assert place.home.dayfly("logs", "net-1", code=None).stdout == ""
+    asked = place.home.dayfly("logs", "net-1", code=1)
+    assert asked.stdout == "" and "the log of net-1 is not stored yet" in asked.stderr
     place.refuse(False)
     wait_for("the log to be stored", lambda: "Error acquiring the state lock" in place.home.dayfly("logs", "net-1", code=None).stdout)
 
