@@ -16,6 +16,7 @@ struct access {
     const char *actor;
     bool may_write;
     bool is_unwanted; /* the step was canceled, or has ended */
+    bool gives_up;    /* so long ago that no answer may keep its tool any more */
     bool may_force;   /* may release any lock */
 };
 
@@ -92,7 +93,8 @@ static int of_step(struct df_request *req, struct access *ret, struct df_err *er
     *ret = (struct access){.step_uid = uid,
                            .actor = "step",
                            .may_write = found.may_write,
-                           .is_unwanted = found.is_unwanted};
+                           .is_unwanted = found.is_unwanted,
+                           .gives_up = found.gives_up};
     (void)snprintf(ret->executor_uid, sizeof(ret->executor_uid), "%s", found.executor_uid);
     (void)snprintf(ret->run, sizeof(ret->run), "%s", found.run);
     return 0;
@@ -302,11 +304,18 @@ static int as_person(struct df_request *req, struct df_response *res, state_hand
 }
 
 /* The tool asks again for minutes when the storage is away, whatever signal it gets. Of a step that was
- * canceled it gets an answer that ends this, but where a state or its lock would be left behind. */
+ * canceled it gets an answer that ends this. Where a state or its lock would be left behind it gets one
+ * only in time to write its state to a file before it is killed. */
 static bool may_give_up(const struct access *a, state_handler handler)
 {
     bool leaves = handler == put_state || handler == delete_state || handler == unlock_state;
-    return a->is_unwanted && !(leaves && a->may_write);
+    return a->gives_up || (a->is_unwanted && !(leaves && a->may_write));
+}
+
+static int fail_over(const struct df_err *why, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver",
+                          "the step was told to end, or is over: %s", why->message);
 }
 
 static int as_step(struct df_request *req, struct df_response *res, state_handler handler,
@@ -316,12 +325,13 @@ static int as_step(struct df_request *req, struct df_response *res, state_handle
     struct df_err why = {0};
     if (of_step(req, &a, err) < 0)
         return -1;
+    /* A storage that is known to fail may take minutes to say so again. */
+    if (a.gives_up && df_blob_check(req->s->blobs, &why) < 0)
+        return fail_over(&why, err);
     if (handler(req, res, &a, &why) == 0)
         return 0;
-    if (why.cls != DF_ERR_RETRY || !may_give_up(&a, handler))
-        return df_err_pass(err, &why);
-    return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver", "the step was canceled or is over: %s",
-                          why.message);
+    return why.cls == DF_ERR_RETRY && may_give_up(&a, handler) ? fail_over(&why, err)
+                                                               : df_err_pass(err, &why);
 }
 
 int df_get_state(struct df_request *req, struct df_response *res, struct df_err *err)

@@ -42,9 +42,13 @@ static int tell_holdings(const cJSON *executor, void *arg, struct df_err *err)
 static void tell_apply(struct df_spawner *s, const cJSON *step)
 {
     const char *executor = df_json_str(step, "spec.executorRef.name");
-    DF_JSON cJSON *found = df_unrecorded_find(s, step);
+    DF_JSON cJSON *found = NULL;
     DF_STRS struct df_strs names = {0};
     const cJSON *item;
+    struct df_err why = {0};
+    if (df_unrecorded_find(s, step, &found, &why) < 0)
+        df_warn("what step %s made is not known: %s", df_json_str(step, "metadata.name"),
+                why.message);
     cJSON_ArrayForEach (item, df_json_at(found, "items"))
         (void)df_strs_add(&names, df_json_str(item, "address"));
     DF_FREE char *list = df_strs_join(&names, ", ");

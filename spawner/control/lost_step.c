@@ -150,7 +150,8 @@ static int find_unrecorded(struct df_spawner *s, const cJSON *run, const cJSON *
             df_json_set_str(df_json_object_at(task, "spec"), "action", of_recipe->action, err) < 0)
             return -1;
     }
-    *ret = df_unrecorded_find(s, task);
+    if (df_unrecorded_find(s, task, ret, err) < 0)
+        return -1;
     if (*ret)
         df_unrecorded_warn(lost->name, *ret);
     return 0;

@@ -60,7 +60,9 @@ static int note_unrecorded(struct df_task_pass *p, struct df_err *err)
 {
     if (!df_task_has_runner(p->task) || df_json_at(p->task, "status.unrecorded"))
         return 0;
-    DF_JSON cJSON *found = df_unrecorded_find(p->c->s, p->task);
+    DF_JSON cJSON *found = NULL;
+    if (df_unrecorded_find(p->c->s, p->task, &found, err) < 0)
+        return -1;
     if (!found)
         return 0;
     df_unrecorded_warn(p->step.name, found);

@@ -68,6 +68,20 @@ static int64_t run_deadline(const cJSON *task, const struct df_engine_observatio
            MARGIN_US;
 }
 
+/* A quarter: the storage may come back, and one request that it leaves without an answer takes three
+ * minutes of the fifteen. */
+int64_t df_task_gives_up_at(const cJSON *task)
+{
+    int64_t claimed = df_task_time(task, "status.claimedBy.at", 0);
+    int64_t canceled = df_task_is_canceled(task) ? df_task_canceled_at(task, 0) : 0;
+    int64_t stop = claimed + duration_us(task, "spec.timeoutSeconds", DF_TIMEOUT_STEP_SECONDS);
+    if (!claimed)
+        return INT64_MAX;
+    if (canceled && canceled < stop)
+        stop = canceled;
+    return stop + grace_us(task) / 4;
+}
+
 /* ---- verdicts ---- */
 
 static struct df_task_verdict decide(enum df_task_next what, int64_t wake_us)

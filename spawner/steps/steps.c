@@ -4,6 +4,7 @@
  * executes as a compare-and-swap. Read df_step_claim() first: it chooses among claim(),
  * claim_in_pod() and confirm_claim().
  */
+#include "spawner/model/task_parts.h"
 #include "spawner/steps/steps.h"
 
 #include "common/base/clock.h"
@@ -544,8 +545,9 @@ int df_step_result(struct df_spawner *s, const char *uid, const char *token, con
     DF_JSON cJSON *task = NULL, *unrecorded = NULL, *explained = NULL, *ended = NULL;
     struct report r = {.token = token, .body = body, .engines = &s->engines};
     if (df_json_int(body, "exitCode", 0) != 0 && df_step_open(s, uid, token, &task, NULL) == 0) {
-        unrecorded = df_unrecorded_find(s, task); /* tofu has ended before its runner reports */
-        if (df_lock_holder_explain(s, task, body, &explained, err) < 0 ||
+        /* tofu has ended before its runner reports */
+        if (df_unrecorded_find(s, task, &unrecorded, err) < 0 ||
+            df_lock_holder_explain(s, task, body, &explained, err) < 0 ||
             (!explained && df_wait_explain(task, body, &explained, err) < 0))
             return -1;
     }
@@ -575,6 +577,7 @@ int df_step_state_access(struct df_spawner *s, const char *uid, const char *pass
     (void)snprintf(a.run, sizeof(a.run), "%s", run ? run : "");
     a.may_write = df_recipe_step_of(task)->writes;
     a.is_unwanted = df_task_is_canceled(task) || df_task_is_final(task);
+    a.gives_up = df_real_us() >= df_task_gives_up_at(task);
     *ret = a;
     return 0;
 }

@@ -94,6 +94,7 @@ struct df_step_state_access {
     char run[64];
     bool may_write;
     bool is_unwanted; /* the step was canceled, or has ended */
+    bool gives_up;    /* df_task_gives_up_at() */
 };
 int df_step_state_access(struct df_spawner *s, const char *uid, const char *password,
                          struct df_step_state_access *ret, struct df_err *err) DF_MUST_CHECK;

@@ -100,23 +100,30 @@ static bool is_from_step(struct df_spawner *s, const char *executor, const char 
     return df_streq(df_json_str(newest, "step"), uid);
 }
 
-static void compare_states(struct df_spawner *s, const cJSON *task, struct df_creations *c)
+/* Fails with RETRY if the storage does not answer: whoever asks later hears more. */
+static int compare_states(struct df_spawner *s, const cJSON *task, struct df_creations *c,
+                          struct df_err *err)
 {
     const char *executor = df_json_str(task, "spec.executorRef.uid");
     const char *uid = df_json_str(task, "metadata.uid"), *name = df_json_str(task, "metadata.name");
     DF_CLOSE int current = -1, errored = -1;
     int64_t size = 0;
-    struct df_err err = {0};
-    if (df_state_open_errored(s->states, executor, uid, &errored, &size, NULL) == 0)
+    struct df_err why = {0};
+    if (df_state_open_errored(s->states, executor, uid, &errored, &size, &why) == 0)
         compare(c, errored, size, name);
+    if (why.cls == DF_ERR_RETRY)
+        return df_err_pass(err, &why);
     if (!df_creations_any(c) || !is_from_step(s, executor, uid))
-        return;
-    if (df_state_open(s->states, executor, 0, &current, &size, &err) == 0) {
+        return 0;
+    if (df_state_open(s->states, executor, 0, &current, &size, &why) == 0) {
         compare(c, current, size, name);
-    } else if (err.cls != DF_ERR_NOT_FOUND) {
-        df_warn("what step %s created cannot be compared with its state: %s", name, err.message);
+    } else if (why.cls == DF_ERR_RETRY) {
+        return df_err_pass(err, &why);
+    } else if (why.cls != DF_ERR_NOT_FOUND) {
+        df_warn("what step %s created cannot be compared with its state: %s", name, why.message);
         df_creations_incomparable(c, unreadable);
     }
+    return 0;
 }
 
 /* True if the step holds the state lock, or if nobody can tell. The tool locks before it begins,
@@ -148,23 +155,25 @@ static int compare_with_states(struct df_spawner *s, const cJSON *task, cJSON **
     if (!is_managed(task)) {
         df_creations_incomparable(c, foreign_storage);
     } else {
-        compare_states(s, task, c);
+        if (compare_states(s, task, c, err) < 0)
+            return -1;
         if (!holds_lock(s, df_json_str(task, "spec.executorRef.uid"), uid))
             df_creations_tool_ended(c);
     }
     return df_creations_missing(c, ret, err);
 }
 
-cJSON *df_unrecorded_find(struct df_spawner *s, const cJSON *task)
+int df_unrecorded_find(struct df_spawner *s, const cJSON *task, cJSON **ret, struct df_err *err)
 {
-    cJSON *found = NULL;
-    struct df_err err = {0};
-    if (!df_recipe_step_of(task)->plan_of)
-        return NULL;
-    if (compare_with_states(s, task, &found, &err) < 0)
-        df_warn("what step %s may have created is not known: %s",
-                df_json_str(task, "metadata.name"), err.message);
-    return found;
+    struct df_err why = {0};
+    *ret = NULL;
+    if (!df_recipe_step_of(task)->plan_of || compare_with_states(s, task, ret, &why) == 0)
+        return 0;
+    if (why.cls == DF_ERR_RETRY)
+        return df_err_pass(err, &why);
+    df_warn("what step %s may have created is not known: %s", df_json_str(task, "metadata.name"),
+            why.message);
+    return 0;
 }
 
 int64_t df_unrecorded_count(const cJSON *unrecorded)

@@ -11,9 +11,11 @@
 /* Reads the step's events and, if they name created objects, the executor's managed state and the
  * errored state of this step. Call it when events and states are as complete as they will be, and
  * before the step's lock is released: a lock that is still held shows that the tool was killed.
- * Returns the list, which the caller deletes; or NULL if nothing is missing or the step is not an
- * apply. A failure is only logged. */
-cJSON *df_unrecorded_find(struct df_spawner *s, const cJSON *task);
+ * *ret: the list, which the caller deletes; or NULL if nothing is missing or the step is not an
+ * apply. RETRY: the storage does not answer, so nobody can tell yet. Any other failure is only
+ * logged. */
+int df_unrecorded_find(struct df_spawner *s, const cJSON *task, cJSON **ret,
+                       struct df_err *err) DF_MUST_CHECK;
 
 /* Logs a warning about the list. */
 void df_unrecorded_warn(const char *step, const cJSON *unrecorded);

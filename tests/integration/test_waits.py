@@ -18,6 +18,15 @@ resource "terraform_data" "it" {
 }
 """
 
+EXECUTOR = """
+apiVersion: dayfly.dev/v1alpha1
+kind: Executor
+metadata: {{name: net}}
+spec:
+  source: {{kind: directory, url: "file://{module}"}}
+  timeouts: {{apply: 5s, grace: 40s}}
+"""
+
 
 class Place:
     """A service with its blobs in a bucket, to which a way leads that refuses writes on request."""
@@ -129,3 +138,22 @@ def test_what_a_canceled_apply_did_is_kept_though_the_bucket_refuses(place):
         return "terraform_data" in stored or place.home.json("state", "errored", "net")["items"]
 
     wait_for("the state to be stored or kept", kept)
+
+
+def test_an_apply_that_is_out_of_time_while_the_bucket_is_away_leaves_its_state(place):
+    begun, go = (place.home.directory / name for name in ("begun", "go"))
+    place.home.module("net", SLOW.replace("BEGUN", str(begun)).replace("GO", str(go)))
+    place.home.dayfly("apply", "-f", "-", input=EXECUTOR.format(module=place.home.directory / "net"))
+    client = place.home.popen(DAYFLY, "run", "net", "--auto-approve", stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    wait_for("the apply to create", begun.exists)
+    place.s3.stop()
+    go.touch()
+    # Its time and its grace period end while it tries to store its state.
+    wait_for("the tool to end", lambda: any(place.home.directory.parent.rglob("errored.tfstate")), 90)
+    place.s3.start()
+    out = said(client)
+    assert client.returncode != 0 and "errored state" in place.home.dayfly("why", "net-1").stdout, out
+    assert place.home.json("state", "errored", "net")["items"]
+    assert "errored state" in place.home.dayfly("run", "net", "--auto-approve", code=1).stderr
+    place.home.dayfly("state", "push-errored", "net")
+    assert "terraform_data" in place.home.dayfly("state", "pull", "net").stdout
