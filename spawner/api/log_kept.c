@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/task_parts.h"
 #include "spawner/requests/leftovers.h"
 #include "spawner/steps/steps.h"
 
@@ -24,8 +25,8 @@ static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, 
             return -1;
         if (size)
             return 0;
-        /* A runner that never claimed the step said nothing. */
-        if (df_task_is_final(task) && df_json_at(task, "status.claimedBy")) {
+        /* A runner that came so far had something to say. */
+        if (df_task_is_final(task) && df_task_timeline(task, "sourced", 0)) {
             cJSON_Delete(removed);
             removed = DF_TAKE(task);
         }
@@ -34,7 +35,6 @@ static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, 
     return 0;
 }
 
-/* Fails, unless the runner may have been killed before it said anything. */
 static int fail_removed(struct df_spawner *s, const cJSON *run, const cJSON *task,
                         struct df_err *err)
 {
@@ -48,13 +48,12 @@ static int fail_removed(struct df_spawner *s, const cJSON *run, const cJSON *tas
     bool has_own = df_json_str(executor, "spec.retention.logs") != NULL;
     char time[DF_TIME_LEN];
     bool is_over = age_us && until_us <= now_us;
-    if (!is_over && !df_json_at(task, "status.exitCode"))
-        return 0;
     if (!is_over && df_label_has(task, DF_LABEL_UNFINISHED)) /* tofu_clean() tries again */
-        return df_fail_reason(err, DF_ERR_RETRY, "LogNotStored",
-                              "the log of %s is not stored yet: it is tried again until the storage "
-                              "takes it",
-                              name);
+        return df_fail_reason(
+            err, DF_ERR_RETRY, "LogNotStored",
+            "the log of %s is not stored yet: it is tried again until the storage "
+            "takes it",
+            name);
     if (!is_over)
         return df_fail_reason(err, DF_ERR_NOT_FOUND, "LogRemoved",
                               "the log of %s is not stored any more: retention.logs was shorter "

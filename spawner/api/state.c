@@ -6,6 +6,7 @@
 #include "spawner/api/state.h"
 #include "common/crypto/crypto.h"
 #include "spawner/api/handlers.h"
+#include "spawner/steps/lock_holder.h"
 #include "spawner/steps/steps.h"
 
 /* The state that the caller may use, and the caller. */
@@ -241,9 +242,20 @@ static int lock_state(struct df_request *req, struct df_response *res, const str
     cJSON *holder = NULL;
     if (read_info(req, &info, err) < 0)
         return -1;
-    if (df_state_lock(req->s->states, a->executor_uid, info, a->step_uid, &holder, err) == 0)
-        return 0;
-    return holder ? respond_holder(res, holder, err) : -1;
+    for (bool released = true; released;) {
+        if (df_state_lock(req->s->states, a->executor_uid, info, a->step_uid, &holder, err) == 0)
+            return 0;
+        if (!holder)
+            return -1;
+        if (df_lock_holder_release(req->s, a->executor_uid, df_json_str(holder, "ID"), &released,
+                                   err) < 0) {
+            cJSON_Delete(holder);
+            return -1;
+        }
+        if (released)
+            cJSON_Delete(DF_TAKE(holder));
+    }
+    return respond_holder(res, holder, err);
 }
 
 /* `tofu force-unlock` does not have the lock info and sends an empty body. */
@@ -304,12 +316,11 @@ static int as_person(struct df_request *req, struct df_response *res, state_hand
 }
 
 /* The tool asks again for minutes when the storage is away, whatever signal it gets. Of a step that was
- * canceled it gets an answer that ends this. Where a state or its lock would be left behind it gets one
- * only in time to write its state to a file before it is killed. */
+ * canceled it gets an answer that ends this. One that writes, and has its lock, may be about to store
+ * its state: it gets one only in time to write its state to a file before it is killed. */
 static bool may_give_up(const struct access *a, state_handler handler)
 {
-    bool leaves = handler == put_state || handler == delete_state || handler == unlock_state;
-    return a->gives_up || (a->is_unwanted && !(leaves && a->may_write));
+    return a->gives_up || (a->is_unwanted && (!a->may_write || handler == lock_state));
 }
 
 static int fail_over(const struct df_err *why, struct df_err *err)

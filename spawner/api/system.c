@@ -83,6 +83,15 @@ static enum health health_of(size_t i, struct df_api *a, struct df_err *why)
     return checks[i].warn && checks[i].warn(a, why) < 0 ? WARNS : HEALTHY;
 }
 
+/* Whoever asks has no token: the cause, which may name accounts and files, is for the log. */
+static void cut_cause(struct df_err *why)
+{
+    char *cause = strstr(why->message, ": ");
+    if (cause)
+        (void)snprintf(cause, sizeof(why->message) - (size_t)(cause - why->message),
+                       "; the log and `dayfly doctor` say why");
+}
+
 int df_get_readyz(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     static const char *const marks[] = {"[+]", "[!]", "[-]"};
@@ -95,6 +104,8 @@ int df_get_readyz(struct df_request *req, struct df_response *res, struct df_err
         struct df_err why = {0};
         enum health health = health_of(i, req->api, &why);
         worst = health > worst ? health : worst;
+        if (health == WARNS)
+            cut_cause(&why);
         if (verbose || health != HEALTHY)
             (void)df_buf_addf(&res->body, "%s %s%s%s\n", marks[health], checks[i].name,
                               health == HEALTHY ? " ok" : ": ", why.message);

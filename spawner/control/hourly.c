@@ -76,11 +76,13 @@ static int note_errored(void *arg, const struct df_blob_info *info, struct df_er
 }
 
 /* Those that a version of dayfly kept which did not name them, and those of a restored backup. */
-static void note_errored_states(struct df_spawner *s)
+static bool note_errored_states(struct df_spawner *s)
 {
     struct df_err err = {0};
-    if (df_blob_each(s->blobs, "state", note_errored, s, &err) < 0)
-        df_warn("executors do not name all errored states yet: %s", err.message);
+    if (df_blob_each(s->blobs, "state", note_errored, s, &err) == 0)
+        return true;
+    df_warn("executors do not name all errored states yet: %s", err.message);
+    return false;
 }
 
 static void *work(void *arg)
@@ -89,11 +91,11 @@ static void *work(void *arg)
     (void)pthread_mutex_lock(&h->lock);
     while (!h->stopped) {
         (void)pthread_mutex_unlock(&h->lock);
-        note_errored_states(h->s);
+        bool all_noted = note_errored_states(h->s);
         apply_retention(h->s);
         write_identities(h->s);
         (void)pthread_mutex_lock(&h->lock);
-        struct timespec until = df_mono_after_us(HOUR_US);
+        struct timespec until = df_mono_after_us(all_noted ? HOUR_US : HOUR_US / 60);
         while (!h->stopped && pthread_cond_timedwait(&h->stop, &h->lock, &until) == 0)
             continue;
     }

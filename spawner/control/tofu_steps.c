@@ -93,8 +93,11 @@ static int release_lock(struct df_task_pass *p, struct df_err *err)
     return 0;
 }
 
+/* A step that writes no state has none to keep: what lies there is no work of the tool. */
 static int recover_state(struct df_task_pass *p, struct df_err *err)
 {
+    if (!df_recipe_step_of(p->task)->writes)
+        return 0;
     return df_recover_state(p->c->s, p->engine, &p->step,
                             df_json_str(p->task, "spec.executorRef.uid"), err);
 }
@@ -127,8 +130,11 @@ static int recover(struct df_task_pass *p, struct df_err *err)
     if (df_task_is_final(p->task))
         return release_lock(p, err);
     df_recover_streams(p->c->s, p->engine, &p->step);
-    if (recover_state(p, err) < 0) /* a later run must not start before it is kept */
-        return -1;
+    if (recover_state(p, &why) < 0) {
+        if (why.cls == DF_ERR_RETRY || why.cls == DF_ERR_SYSTEM)
+            return df_err_pass(err, &why); /* a later run must not start before it is kept */
+        df_warn("the state that step %s left is not kept: %s", p->step.name, why.message);
+    }
     if (note_unrecorded(p, err) < 0)
         return -1;
     return release_lock(p, &why) < 0 ? later(p, &why, err) : 0;

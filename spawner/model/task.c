@@ -328,10 +328,12 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *observed, 
 /* ---- waits ---- */
 
 /* When a step that writes no state fails, because what it waits for does not come; 0: never. */
-static int64_t wait_deadline(const cJSON *task)
+static int64_t wait_deadline(const cJSON *task, const struct df_engine_observation *observed)
 {
     bool may_end = df_json_str(task, "status.waiting.reason") && !df_recipe_step_of(task)->writes;
     int64_t since_us = may_end ? df_waiting_since(task) : 0;
+    if (since_us && since_us < observed->reachable_since_us) /* nobody knows what was before */
+        since_us = observed->reachable_since_us;
     return since_us ? since_us + DF_TIMEOUT_STORAGE_SECONDS * SECOND_US : 0;
 }
 
@@ -390,7 +392,7 @@ static struct df_task_verdict when_claimed_and_alive(const cJSON *task,
         return kept && !is_deletion(kept) ? fail_as_observed(task, observed, "TimedOut", words)
                                           : fail_with(observed, "TimedOut", words);
     }
-    int64_t in_vain = wait_deadline(task);
+    int64_t in_vain = wait_deadline(task, observed);
     if (in_vain && now_us >= in_vain)
         return fail_waiting(task);
     if (now_us >= late)

@@ -73,6 +73,8 @@ int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char 
     DF_JSON cJSON *task = NULL;
     if (df_step_open(s, uid, token, &task, err) < 0)
         return -1;
+    if (!df_recipe_step_of(task)->writes)
+        return df_fail_reason(err, DF_ERR_DENIED, "Forbidden", "this step writes no state");
     if (df_state_keep_errored(s->states, df_json_str(task, "spec.executorRef.uid"), uid, path,
                               err) < 0)
         return -1;

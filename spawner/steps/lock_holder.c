@@ -86,3 +86,21 @@ int df_lock_holder_explain(struct df_spawner *s, const cJSON *task, const cJSON 
     *ret = DF_TAKE(copy);
     return 0;
 }
+
+int df_lock_holder_release(struct df_spawner *s, const char *executor_uid, const char *lock_id,
+                           bool *ret_released, struct df_err *err)
+{
+    char step[64] = "";
+    DF_JSON cJSON *task = NULL;
+    struct df_err why = {0};
+    *ret_released = false;
+    if (df_state_lock_step(s->states, executor_uid, lock_id, step, err) < 0)
+        return -1;
+    if (!*step)
+        return 0;
+    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, step, &task, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+    if (!df_task_is_final(task) || df_label_has(task, DF_LABEL_LIVE))
+        return 0;
+    return df_state_release_dead(s->states, executor_uid, step, ret_released, err);
+}

@@ -4,8 +4,8 @@
  * executes as a compare-and-swap. Read df_step_claim() first: it chooses among claim(),
  * claim_in_pod() and confirm_claim().
  */
-#include "spawner/model/task_parts.h"
 #include "spawner/steps/steps.h"
+#include "spawner/model/task_parts.h"
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"

@@ -11,6 +11,7 @@ struct df_wait {
     enum df_kind kind;
     char name[64], uid[64];
     const void *what; /* NULL: adopted, anything ends it */
+    bool is_aside;
     int64_t since_us;
 };
 
@@ -46,14 +47,13 @@ static bool has_room(struct df_waits *all)
     return true;
 }
 
-static void add(struct df_waits *all, enum df_kind kind, const cJSON *doc, const void *what,
-                int64_t since_us)
+static void add(struct df_waits *all, const struct df_wait *like, const cJSON *doc)
 {
     const char *name = df_json_str(doc, "metadata.name"), *uid = df_json_str(doc, "metadata.uid");
     if (!name || !uid || !has_room(all))
         return;
     struct df_wait *w = &all->list[all->count++];
-    *w = (struct df_wait){.kind = kind, .what = what, .since_us = since_us};
+    *w = *like;
     (void)snprintf(w->name, sizeof(w->name), "%s", name);
     (void)snprintf(w->uid, sizeof(w->uid), "%s", uid);
 }
@@ -76,14 +76,16 @@ static int64_t since_of(struct df_waits *all, const struct df_wait_case *c, cons
         w->what = c->what;
         began_us = w->since_us;
     } else {
-        add(all, c->kind, doc, c->what, began_us);
+        const struct df_wait new = {
+            .kind = c->kind, .what = c->what, .is_aside = c->is_aside, .since_us = began_us};
+        add(all, &new, doc);
     }
     (void)pthread_mutex_unlock(&all->lock);
     return began_us;
 }
 
-/* Removes the case. True if the document was told of it, and nothing else of it fails; name: that of
- * the document. */
+/* Removes the case. True if the document may not say any more that it waits: nothing else of it fails, or
+ * what is left goes on aside, and says so again without a reason. name: that of the document. */
 static bool take_out(struct df_waits *all, const struct df_wait_case *c, char name[64])
 {
     bool was_told = false, others = false;
@@ -93,7 +95,7 @@ static bool take_out(struct df_waits *all, const struct df_wait_case *c, char na
         if (!is_of(w, c->kind, c->name, c->uid))
             continue;
         if (!is_case(w, c)) {
-            others = true;
+            others = others || c->is_aside || !w->is_aside;
             continue;
         }
         memcpy(name, w->name, sizeof(w->name));
@@ -226,10 +228,11 @@ void df_wait_forget(struct df_spawner *s, enum df_kind kind, const char *name)
 void df_wait_adopt(struct df_spawner *s, const cJSON *task)
 {
     struct df_waits *all = &s->waits;
+    const struct df_wait told = {.kind = DF_KIND_TASK_ACTION, .since_us = df_waiting_since(task)};
     if (!df_waiting_of(task))
         return;
     (void)pthread_mutex_lock(&all->lock);
-    add(all, DF_KIND_TASK_ACTION, task, NULL, df_waiting_since(task));
+    add(all, &told, task);
     (void)pthread_mutex_unlock(&all->lock);
 }
 

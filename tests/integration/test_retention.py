@@ -189,11 +189,17 @@ def test_plans_of_ended_runs_and_old_logs_go_and_their_runs_stay(home):
             assert asked.stdout == "" and "the log of net-1 was removed: retention.logs of the service's configuration keeps logs until 20" in asked.stderr, more
 
 
+def lose_logs(home, server):
+    """What the storage has not taken yet is stored again from the runner's file, until its step is settled."""
+    wait_for("the steps to be settled", lambda: not any("dayfly.dev/unfinished" in t["metadata"].get("labels", {}) for t in home.json("get", "taskactions")["items"]))
+    for path in (server.data / "blobs" / "data" / "logs").iterdir():
+        path.unlink()
+
+
 def test_a_log_that_the_storage_lost_is_told(home):
     with serve(home, runs=0) as server:
         provision(home)
-        for path in (server.data / "blobs" / "data" / "logs").iterdir():
-            path.unlink()
+        lose_logs(home, server)
         lost = home.dayfly("logs", "net-1", code=1)
         assert lost.stdout == "" and "the log of net-1 is not stored any more" in lost.stderr
 
@@ -202,8 +208,7 @@ def test_why_a_run_failed_is_told_without_its_log(home):
     with serve(home, runs=0) as server:
         home.module("bad", 'output "x" { value = nonsense.y }\n')
         home.dayfly("run", "bad", "--auto-approve", cwd=home.directory, code=1)
-        for path in (server.data / "blobs" / "data" / "logs").iterdir():
-            path.unlink()
+        lose_logs(home, server)
         why = home.dayfly("why", "bad-1").stdout
         assert "PlanFailed" in why and "There is no log to show: the log of bad-1 is not stored any more" in why, why
 

@@ -9,6 +9,8 @@
 
 #include "spawner/model/labels.h"
 #include "spawner/requests/purge.h"
+#include "spawner/steps/errored.h"
+#include "spawner/steps/lock_holder.h"
 #include "tests/unit/control_loop.h"
 
 /* ---- cancel and death ---- */
@@ -205,6 +207,45 @@ static void a_step_goes_on_until_the_state_that_its_dead_runner_left_is_kept(voi
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(rename(aside, path), 0);
     await_value(w, DF_KIND_RUN, "net-2", "status.reason", "ErroredStatePending");
+}
+
+static void a_plan_leaves_no_errored_state(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    begin(w, AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    DF_FREE char *path = strdup(write_leftover(w, "errored", "{}"));
+    assert_int_equal(df_step_put_errored_state(&w->s, r.uid, r.step_token, path, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+    (void)pthread_mutex_lock(&w->engine.lock);
+    fake_find(&w->engine, "net-1-plan")->state = write_leftover(w, "errored", "{}");
+    (void)pthread_mutex_unlock(&w->engine.lock);
+    end_processes(w, "net-1-plan", -1, "killed by signal 9, SIGKILL");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    await_settled(w);
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.erroredStates", "");
+}
+
+static void the_lock_of_a_dead_step_goes_to_the_next_and_that_of_a_living_one_stays(void **state)
+{
+    static const char id[] = "11111111-2222-3333-4444-555555555555";
+    struct world *w = *state;
+    bool released = true;
+    begin(w, AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    take_lock(w, &r);
+    DF_FREE char *executor = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
+    assert_int_equal(df_lock_holder_release(&w->s, executor, id, &released, NULL), 0);
+    assert_false(released);
+    end_processes(w, "net-1-plan", -1, "killed by signal 9, SIGKILL");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    await_settled(w);
+    /* As if the storage had been away when its pass released it. */
+    DF_JSON cJSON *info = json("{'ID':'11111111-2222-3333-4444-555555555555','Who':'t'}");
+    assert_int_equal(df_state_lock(w->s.states, executor, info, r.uid, NULL, NULL), 0);
+    assert_int_equal(df_lock_holder_release(&w->s, executor, id, &released, NULL), 0);
+    assert_true(released);
 }
 
 static void an_errored_state_that_is_gone_unnoted_keeps_no_run_from_starting(void **state)
@@ -487,6 +528,8 @@ int main(void)
         TEST(behind_a_salvaged_state_no_run_starts_that_waited_or_is_new),
         TEST(a_run_goes_on_until_the_state_that_its_runner_left_is_kept),
         TEST(a_step_goes_on_until_the_state_that_its_dead_runner_left_is_kept),
+        TEST(a_plan_leaves_no_errored_state),
+        TEST(the_lock_of_a_dead_step_goes_to_the_next_and_that_of_a_living_one_stays),
         TEST(an_errored_state_that_is_gone_unnoted_keeps_no_run_from_starting),
         TEST(a_state_may_be_written_as_long_as_a_process_of_the_step_lives),
         TEST(a_result_that_only_the_engine_has_is_collected),

@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/model/task_parts.h"
 #include "spawner/model/waiting.h"
 #include "tests/unit/task_steps.h"
 
@@ -608,6 +609,24 @@ static void a_runner_that_gave_up_before_it_began_is_not_lost(void **state)
     assert_string_equal(decide_waiting("apply", NULL, ENDED, 1).reason, "RunnerLost");
 }
 
+static int64_t gives_up_after_s(const struct step *s)
+{
+    DF_JSON cJSON *task = make_step(s);
+    int64_t at = df_task_gives_up_at(task);
+    return at == INT64_MAX ? -1 : (at - EPOCH) / SECOND;
+}
+
+static void a_tool_that_was_told_to_stop_gives_up_within_its_grace_period(void **state)
+{
+    (void)state;
+    assert_int_equal(gives_up_after_s(&(struct step){0}), -1);
+    assert_int_equal(gives_up_after_s(&(struct step){.canceled = true}), -1);
+    assert_int_equal(gives_up_after_s(&(struct step){.claimed = true}),
+                     CLAIM_S + TIMEOUT_S + GRACE_S / 4);
+    assert_int_equal(gives_up_after_s(&(struct step){.claimed = true, .canceled = true}),
+                     CANCEL_S + GRACE_S / 4);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -621,6 +640,7 @@ int main(void)
         cmocka_unit_test(a_plan_that_waits_in_vain_fails_and_says_for_what),
         cmocka_unit_test(a_step_that_writes_or_goes_on_meanwhile_is_not_ended_by_its_wait),
         cmocka_unit_test(a_runner_that_gave_up_before_it_began_is_not_lost),
+        cmocka_unit_test(a_tool_that_was_told_to_stop_gives_up_within_its_grace_period),
     };
     return cmocka_run_group_tests_name("model_task", tests, NULL, NULL);
 }

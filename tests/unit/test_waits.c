@@ -104,6 +104,20 @@ static void a_wait_is_over_when_nothing_fails_any_more(void **state)
     assert_false(is_told(w));
 }
 
+static void a_log_that_still_fails_does_not_keep_the_reason_of_a_wait_that_is_over(void **state)
+{
+    struct world *w = *state;
+    struct df_wait_case log = of(&other);
+    (void)await_start(w, STEP);
+    log.is_aside = true;
+    fails(w, &one);
+    fail_since(w, &log, LONG_US, DF_ERR_RETRY, "");
+    passes(w, &one);
+    fail_since(w, &log, LONG_US, DF_ERR_RETRY, "");
+    assert_true(is_told(w));
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.waiting.reason", "");
+}
+
 static void what_can_end_the_step_replaces_what_cannot(void **state)
 {
     struct world *w = *state;
@@ -194,6 +208,7 @@ int main(void)
         TEST(a_wait_begins_with_its_first_failure),
         TEST(a_refusal_and_a_race_are_no_wait),
         TEST(a_wait_is_over_when_nothing_fails_any_more),
+        TEST(a_log_that_still_fails_does_not_keep_the_reason_of_a_wait_that_is_over),
         TEST(what_can_end_the_step_replaces_what_cannot),
         TEST(a_wait_that_was_told_before_a_restart_ends_with_the_next_success),
         TEST(an_ended_step_waits_for_nothing),
