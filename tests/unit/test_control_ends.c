@@ -215,7 +215,7 @@ static void a_plan_leaves_no_errored_state(void **state)
     struct df_err err = {0};
     begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
-    DF_FREE char *path = strdup(write_leftover(w, "errored", "{}"));
+    DF_FREE char *path = write_leftover(w, "errored", "{}");
     assert_int_equal(df_step_put_errored_state(&w->s, r.uid, r.step_token, path, &err), -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
     (void)pthread_mutex_lock(&w->engine.lock);
