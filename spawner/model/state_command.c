@@ -7,21 +7,21 @@
 
 struct command {
     const char *name;
-    bool may_dry_run;
-    int min, max; /* number of words after the name */
     const char *takes;
+    int min, max; /* number of words after the name */
+    bool may_dry_run;
     bool mends; /* may go before an errored state is stored */
 };
 
 static const struct command commands[] = {
-    {"mv", true, 2, 2, "SRC DST"},
-    {"rm", true, 1, INT32_MAX, "ADDRESS..."},
-    {"import", false, 2, 2, "ADDRESS ID", .mends = true},
-    {"force-unlock", false, 1, 1, "ID", .mends = true},
-    {DF_COMMAND_PUSH_ERRORED, false, 1, 1, "STEP", .mends = true},
-    {"migrate", false, 0, 0, "no words: spec.moveTo is the new storage"},
-    {DF_COMMAND_HISTORY, false, 0, 0, "no words", .mends = true},
-    {DF_COMMAND_ROLLBACK, false, 1, 1, "VERSION"},
+    {"mv", "SRC DST", 2, 2, .may_dry_run = true},
+    {"rm", "ADDRESS...", 1, INT32_MAX, .may_dry_run = true},
+    {"import", "ADDRESS ID", 2, 2, .mends = true},
+    {"force-unlock", "ID", 1, 1, .mends = true},
+    {DF_COMMAND_PUSH_ERRORED, "STEP", 1, 1, .mends = true},
+    {"migrate", "no words: spec.moveTo is the new storage", 0, 0, .mends = false},
+    {DF_COMMAND_HISTORY, "no words", 0, 0, .mends = true},
+    {DF_COMMAND_ROLLBACK, "VERSION", 1, 1, .mends = false},
 };
 
 static const struct command *find_command(const char *name)
