@@ -6,14 +6,11 @@
 #ifndef DF_PROBE_BLOBS_H
 #define DF_PROBE_BLOBS_H
 
+#include "common/base/periodic.h"
 #include "common/blob/blob.h"
 
-struct df_blob_prober; /* opaque */
-
-/* blobs: borrowed until the stop. */
-int df_blob_prober_start(struct df_blob *blobs, struct df_blob_prober **ret,
+/* blobs: borrowed until df_periodic_stop(), which waits for a request that is on its way. */
+int df_probe_blobs_start(struct df_blob *blobs, struct df_periodic **ret,
                          struct df_err *err) DF_MUST_CHECK;
-/* NULL is fine. Waits for a request that is on its way. */
-void df_blob_prober_stop(struct df_blob_prober *p);
 
 #endif

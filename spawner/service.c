@@ -44,7 +44,7 @@ struct df_service {
     struct df_api *api;
     struct df_api *door;          /* for Terrakube; NULL: none */
     struct df_election *election; /* NULL: alone */
-    struct df_blob_prober *prober;
+    struct df_periodic *prober;
     struct df_blob *home; /* remembers where blobs are; NULL: they are there */
     bool has_left;        /* df_service_leave() */
 };
@@ -337,7 +337,7 @@ static int start(struct df_service *s, struct df_err *err)
         df_open_engines(p, cluster_namespace(s), step_namespace(s), err) < 0 ||
         wait_for_store(s, err) < 0 || df_check_engines(p, err) < 0 || open_claims(s, err) < 0 ||
         open_standby(p, err) < 0 || know_terrakube(s, err) < 0 || start_api(s, err) < 0 ||
-        df_blob_prober_start(p->blobs, &s->prober, err) < 0 || start_work(s, err) < 0)
+        df_probe_blobs_start(p->blobs, &s->prober, err) < 0 || start_work(s, err) < 0)
         return -1;
     return open_door(s, err);
 }
@@ -349,7 +349,7 @@ static void close_all(struct df_service *s)
         df_api_stop(s->door);
     if (s->api)
         df_api_stop(s->api);
-    df_blob_prober_stop(s->prober);
+    df_periodic_stop(s->prober);
     df_engine_registry_close(&p->engines);
     df_control_free(p->control);
     df_journal_free(p->journal);

@@ -211,7 +211,7 @@ void df_control_free(struct df_control *c)
     if (!c)
         return;
     df_standby_pool_stop(c->standby_pool);
-    df_hourly_stop(c->hourly);
+    df_periodic_stop(c->hourly);
     df_reporter_stop(c->reporter);
     df_events_stop(c->events);
     df_store_unwatch(c->s->store, on_change, c);
@@ -385,7 +385,7 @@ void df_control_stop(struct df_control *c, bool cancel_steps)
         cancel_live(c);
     join_workers(c);
     df_standby_pool_stop(DF_TAKE(c->standby_pool));
-    df_hourly_stop(DF_TAKE(c->hourly));
+    df_periodic_stop(DF_TAKE(c->hourly));
     df_reporter_stop(DF_TAKE(c->reporter));
     df_events_stop(DF_TAKE(c->events));
 }

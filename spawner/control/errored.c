@@ -4,7 +4,9 @@
 #include "spawner/model/recipe.h"
 #include "spawner/steps/errored.h"
 
-int df_errored_look(struct df_spawner *s, const char *name, cJSON **executor, struct df_err *err)
+/* Replaces *executor by the stored one, which names the errored states that are kept now; by NULL if it
+ * was deleted. */
+static int look(struct df_spawner *s, const char *name, cJSON **executor, struct df_err *err)
 {
     cJSON *noted = NULL;
     if (df_errored_note(s, name, &noted, err) < 0)
@@ -16,7 +18,7 @@ int df_errored_look(struct df_spawner *s, const char *name, cJSON **executor, st
 
 int df_errored_observe(struct df_spawner *s, const char *name, cJSON **executor, struct df_err *err)
 {
-    return df_errored_is_kept(*executor) ? df_errored_look(s, name, executor, err) : 0;
+    return df_errored_is_kept(*executor) ? look(s, name, executor, err) : 0;
 }
 
 int df_errored_settle(struct df_spawner *s, const cJSON *run, cJSON **executor,
@@ -26,7 +28,7 @@ int df_errored_settle(struct df_spawner *s, const cJSON *run, cJSON **executor,
     if (v->next != DF_RUN_FINISH || df_streq(v->phase, "Succeeded") ||
         !df_run_may_have_written(run))
         return 0;
-    if (df_errored_look(s, df_json_str(run, "spec.executorRef.name"), executor, err) < 0)
+    if (look(s, df_json_str(run, "spec.executorRef.name"), executor, err) < 0)
         return -1;
     if (df_errored_is_of(*executor, df_json_str(run, "metadata.name")) &&
         !strstr(v->message, "errored state"))

@@ -1,8 +1,5 @@
 #include "spawner/control/hourly.h"
 
-#include <pthread.h>
-
-#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/requests/owners.h"
 #include "spawner/requests/retention.h"
@@ -10,14 +7,6 @@
 #include "spawner/steps/errored.h"
 
 #define HOUR_US INT64_C(3600000000)
-
-struct df_hourly {
-    struct df_spawner *s;
-    pthread_t thread;
-    pthread_mutex_t lock;
-    pthread_cond_t stop;
-    bool stopped;
-};
 
 static void apply_retention(struct df_spawner *s)
 {
@@ -85,56 +74,16 @@ static bool note_errored_states(struct df_spawner *s)
     return false;
 }
 
-static void *work(void *arg)
+static int64_t work(void *arg)
 {
-    struct df_hourly *h = arg;
-    (void)pthread_mutex_lock(&h->lock);
-    while (!h->stopped) {
-        (void)pthread_mutex_unlock(&h->lock);
-        bool all_noted = note_errored_states(h->s);
-        apply_retention(h->s);
-        write_identities(h->s);
-        (void)pthread_mutex_lock(&h->lock);
-        struct timespec until = df_mono_after_us(all_noted ? HOUR_US : HOUR_US / 60);
-        while (!h->stopped && pthread_cond_timedwait(&h->stop, &h->lock, &until) == 0)
-            continue;
-    }
-    (void)pthread_mutex_unlock(&h->lock);
-    return NULL;
+    struct df_spawner *s = arg;
+    bool all_noted = note_errored_states(s);
+    apply_retention(s);
+    write_identities(s);
+    return all_noted ? HOUR_US : HOUR_US / 60;
 }
 
-static void free_hourly(struct df_hourly *h)
+int df_hourly_start(struct df_spawner *s, struct df_periodic **ret, struct df_err *err)
 {
-    (void)pthread_cond_destroy(&h->stop);
-    (void)pthread_mutex_destroy(&h->lock);
-    free(h);
-}
-
-int df_hourly_start(struct df_spawner *s, struct df_hourly **ret, struct df_err *err)
-{
-    struct df_hourly *h = calloc(1, sizeof(*h));
-    if (!h)
-        return df_fail_oom(err);
-    h->s = s;
-    (void)pthread_mutex_init(&h->lock, NULL);
-    df_cond_init(&h->stop);
-    int failed = pthread_create(&h->thread, NULL, work, h);
-    if (failed) {
-        free_hourly(h);
-        return df_fail_errno(err, failed, "start the hourly thread");
-    }
-    *ret = h;
-    return 0;
-}
-
-void df_hourly_stop(struct df_hourly *h)
-{
-    if (!h)
-        return;
-    (void)pthread_mutex_lock(&h->lock);
-    h->stopped = true;
-    (void)pthread_cond_signal(&h->stop);
-    (void)pthread_mutex_unlock(&h->lock);
-    (void)pthread_join(h->thread, NULL);
-    free_hourly(h);
+    return df_periodic_start(work, s, 0, ret, err) < 0 ? df_err_wrap(err, "the hourly thread") : 0;
 }

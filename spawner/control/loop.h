@@ -44,7 +44,7 @@ struct df_control {
     struct df_slots slots;
     struct df_awaiting awaiting;
     struct df_reporter *reporter;         /* NULL: no State Service */
-    struct df_hourly *hourly;             /* applies retention */
+    struct df_periodic *hourly;           /* applies retention */
     struct df_standby_pool *standby_pool; /* NULL: the engine has no standby runners */
     struct df_events *events;             /* NULL: no step runs in a cluster */
 };

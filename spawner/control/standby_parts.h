@@ -62,6 +62,9 @@ struct df_standby_pool {
     int64_t swept_ms;   /* the same: those that have a step were looked through */
 };
 
+/* With its demands. Its thread has ended. */
+void df_standby_pool_free(struct df_standby_pool *pool);
+
 /* ---- demands: the caller holds the lock, where nothing else is said ---- */
 
 void df_demand_free(struct df_demand *d); /* NULL is fine */

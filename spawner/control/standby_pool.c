@@ -273,7 +273,7 @@ static int add_classes(struct df_standby_pool *pool, struct df_err *err)
     return 0;
 }
 
-static void free_pool(struct df_standby_pool *pool)
+void df_standby_pool_free(struct df_standby_pool *pool)
 {
     while (pool->count)
         df_demand_free(pool->demands[--pool->count]);
@@ -307,7 +307,7 @@ int df_standby_pool_start(struct df_control *c, struct df_standby_pool **ret, st
             failed = df_fail_errno(err, failed, "start the thread of standby runners");
     }
     if (failed) {
-        free_pool(pool);
+        df_standby_pool_free(pool);
         return -1;
     }
     *ret = pool;
@@ -323,7 +323,7 @@ void df_standby_pool_stop(struct df_standby_pool *pool)
     (void)pthread_cond_signal(&pool->changed);
     (void)pthread_mutex_unlock(&pool->lock);
     (void)pthread_join(pool->thread, NULL);
-    free_pool(pool);
+    df_standby_pool_free(pool);
 }
 
 /* ---- what the engine tells ---- */

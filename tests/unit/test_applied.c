@@ -158,7 +158,7 @@ static void an_applied_run_is_refused_while_an_errored_state_is_kept(void **stat
 static void an_errored_state_that_no_executor_names_is_named_within_the_hour(void **state)
 {
     struct world *w = *state;
-    struct df_hourly *hourly = NULL;
+    struct df_periodic *hourly = NULL;
     start(w);
     apply_executor(w, "net");
     await_condition(w, DF_KIND_EXECUTOR, "net", "Succeeded", "True", "Accepted");
@@ -171,7 +171,7 @@ static void an_errored_state_that_no_executor_names_is_named_within_the_hour(voi
         if (!named)
             wait_for_change(w, mark);
     }
-    df_hourly_stop(hourly);
+    df_periodic_stop(hourly);
 }
 
 /* The API server does not say who wrote a resource: it gets what `write` gets. */

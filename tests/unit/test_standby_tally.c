@@ -41,15 +41,6 @@ static struct df_standby_pool *pool_of(struct world *w)
     return pool;
 }
 
-static void free_pool(struct df_standby_pool *pool)
-{
-    while (pool->count)
-        df_demand_free(pool->demands[--pool->count]);
-    (void)pthread_cond_destroy(&pool->changed);
-    (void)pthread_mutex_destroy(&pool->lock);
-    free(pool);
-}
-
 static struct df_standby_form form_for(int number)
 {
     struct df_standby_form form = {.digest = "d1", .seconds = 100};
@@ -103,7 +94,7 @@ static size_t cost_of_look(void **state, int runs)
     assert_int_equal(jobs_made(w), 0);
     assert_int_equal(pool->tally.ahead, runs / 2);
     assert_int_equal(pool->tally.sure, 0);
-    free_pool(pool);
+    df_standby_pool_free(pool);
     new_world(state);
     return cost;
 }
@@ -132,7 +123,7 @@ static void runners_and_demands_are_counted_by_their_forms(void **state)
     assert_int_equal(pool->tally.sure, 1); /* nobody is asked for the run r-3 */
     assert_string_equal(df_tally_demand(pool, &pool->seen[0])->run, "r-1");
     assert_null(df_tally_demand(pool, &pool->seen[1]));
-    free_pool(pool);
+    df_standby_pool_free(pool);
 }
 
 int main(void)
