@@ -5,6 +5,7 @@
 #include "common/hcl/hcl.h"
 #include "runner/init.h"
 #include "runner/tofu/backend_noted.h"
+#include "runner/tofu/image_records.h"
 #include "runner/tofu/workspace.h"
 
 /* ---- the module ---- */
@@ -39,14 +40,14 @@ static bool is_simple(const struct df_context *c)
 
 /* ---- the note ---- */
 
-/* NULL: nothing is cached here. The caller frees. */
-static char *kept_path(const struct df_context *c)
+/* Of this tool, in the cache or among the records of the image. The caller frees. NULL: no such directory. */
+static char *kept_path(const struct df_context *c, const char *directory)
 {
-    const char *cache = df_json_str(c->doc, "tools.cacheDirectory");
     char version[DF_VERSION_TEXT];
-    return df_str_empty(cache) ? NULL
-                               : df_strf("%s/notes/%s-%s", cache, df_tool_kind_name(c->tool.kind),
-                                         df_version_format(&c->tool.version, version));
+    return df_str_empty(directory)
+               ? NULL
+               : df_strf("%s/notes/%s-%s", directory, df_tool_kind_name(c->tool.kind),
+                         df_version_format(&c->tool.version, version));
 }
 
 static int copy_note(const char *from, const char *to, struct df_err *err)
@@ -61,9 +62,10 @@ static int copy_note(const char *from, const char *to, struct df_err *err)
                : df_fs_write(to, df_buf_str(&note), note.len, 0600, err);
 }
 
+/* kept may be NULL. */
 static bool place_note(const struct df_context *c, const char *kept, const char *note)
 {
-    if (copy_note(kept, note, NULL) < 0)
+    if (!kept || copy_note(kept, note, NULL) < 0)
         return false;
     if (df_backend_noted_check(c->doc, c->source.module_dir, NULL) == 0)
         return true;
@@ -73,11 +75,13 @@ static bool place_note(const struct df_context *c, const char *kept, const char 
 
 int df_init_or_not(struct df_context *c, bool *ret_without, struct df_err *err)
 {
-    DF_FREE char *kept = is_simple(c) ? kept_path(c) : NULL;
+    bool may_do_without = is_simple(c);
+    DF_FREE char *kept = kept_path(c, df_json_str(c->doc, "tools.cacheDirectory"));
+    DF_FREE char *shipped = kept_path(c, DF_IMAGE_RECORDS);
     DF_FREE char *note = df_fs_join(c->source.module_dir, DF_BACKEND_NOTE);
     if (!note)
         return df_fail_oom(err);
-    *ret_without = kept && place_note(c, kept, note);
+    *ret_without = may_do_without && (place_note(c, kept, note) || place_note(c, shipped, note));
     if (*ret_without) {
         (void)df_output_note(c->output, "dayfly: no init: the module needs no provider and no "
                                         "other module");
@@ -85,7 +89,7 @@ int df_init_or_not(struct df_context *c, bool *ret_without, struct df_err *err)
     }
     if (df_init(c, false, err) < 0)
         return -1;
-    if (kept)
+    if (may_do_without && kept)
         (void)!copy_note(note, kept, NULL); /* the next plan has its own `init` then, as before */
     return 0;
 }

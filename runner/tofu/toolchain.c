@@ -1,6 +1,7 @@
 /*
  * Searches directories and PATH for the best version (consider() checks one program), and downloads
- * a release if there is none. identify() runs each program's `version` once and caches the answer.
+ * a release if there is none. identify() runs the `version` of a program that no image has a record of,
+ * and caches the answer.
  */
 #include "runner/tofu/toolchain.h"
 
@@ -11,6 +12,7 @@
 #include "common/base/fs.h"
 #include "common/crypto/crypto.h"
 #include "common/process/process.h"
+#include "runner/tofu/image_records.h"
 #include "runner/tofu/installed.h"
 #include "runner/tofu/release.h"
 
@@ -70,7 +72,7 @@ static int identify(const char *cache, const char *path, struct df_tool *ret, st
     if (stat(path, &st) < 0)
         return df_fail_errno(err, errno, "%s", path);
     DF_FREE char *memo = memo_path(cache, path, &st);
-    if (recall(memo, ret) == 0)
+    if (recall(memo, ret) == 0 || df_image_record_read(DF_IMAGE_RECORDS, path, ret, NULL) == 0)
         return 0;
     if (ask_version(path, ret, err) < 0)
         return -1;

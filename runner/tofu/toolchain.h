@@ -4,7 +4,8 @@
  * It takes the highest version that satisfies the constraint from tools.directories (`<dir>/tofu`,
  * `<dir>/<anything>/tofu`), from PATH if tools.searchPath, and from earlier downloads in
  * tools.cacheDirectory. If there is none, it downloads a release (release.h). The
- * version of each program is cached in `<cacheDirectory>/versions`, by path, size, mtime and inode.
+ * version of each program is cached in `<cacheDirectory>/versions`, by path, size, mtime and inode; an
+ * image may have a record of it (image_records.h).
  * A program of the cache that is not the one of its record (installed.h) fails the search.
  * Thread rule: any thread; many processes may share one cache directory.
  */
