@@ -114,6 +114,13 @@ static int add_content(struct df_objects *o, struct df_blob_head *h, const struc
     return df_buf_check(&h->tail, err);
 }
 
+/* For who appends to the blob next, or removes it. */
+static void keep_head(struct df_blob *b, struct df_blob_head *h)
+{
+    if (objects_of(b)->tells_versions && *h->version)
+        df_blob_head_cache_keep(&df_blob_chunked_of(b)->own, h);
+}
+
 /* Writes the head, which atomically changes the blob. CONFLICT if the stored head is not
  * h->version. */
 static int swap_head(struct df_objects *o, struct df_blob_head *h, struct df_err *err)
@@ -216,6 +223,8 @@ static int put_once(struct df_blob *b, struct putting *p, struct df_err *err)
         memcpy(h.version, old.version, sizeof(h.version));
         if (swap_head(o, &h, &why) == 0) {
             drop_chunks(o, &old, 0);
+            if (p->how == DF_BLOB_CREATE)
+                keep_head(b, &h);
             return 0;
         }
         df_blob_head_free(&old);
@@ -287,14 +296,15 @@ static int get_size(struct df_blob *b, const char *key, int64_t *ret_size, struc
     return 0;
 }
 
-/* Removes the version that was read: another version has other chunks. */
+/* Removes the version that was read, or put by this process: another version has other chunks. */
 static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
 {
     struct df_objects *o = objects_of(b);
     struct df_err why = {0};
     for (int i = 0; i < TRIES; i++) {
         DF_BLOB_HEAD h = {0};
-        if (read_head(b, key, false, &h, err) < 0)
+        bool is_known = i == 0 && df_blob_head_cache_take(&df_blob_chunked_of(b)->own, key, &h);
+        if (!is_known && read_head(b, key, false, &h, err) < 0)
             return -1;
         if (!*h.version)
             return 0;
@@ -344,7 +354,7 @@ struct addition {
 static int open_grown(struct df_blob *b, const struct addition *a, struct df_blob_head *ret,
                       struct df_err *err)
 {
-    if (df_blob_head_cache_take(&df_blob_chunked_of(b)->grown, a->key, ret)) {
+    if (df_blob_head_cache_take(&df_blob_chunked_of(b)->own, a->key, ret)) {
         if (ret->size == a->offset)
             return 0;
         df_blob_head_free(ret);
@@ -368,8 +378,7 @@ static int try_append(struct df_blob *b, struct addition *a, struct df_err *err)
     size_t had = h.chunks.len;
     if (extend_head(o, &h, a->bytes, a->n, &why) == 0 && swap_head(o, &h, &why) == 0) {
         a->size = h.size;
-        if (o->tells_versions && *h.version)
-            df_blob_head_cache_keep(&df_blob_chunked_of(b)->grown, &h);
+        keep_head(b, &h);
         return 0;
     }
     a->lost = why.cls == DF_ERR_CONFLICT;
@@ -401,7 +410,7 @@ static void close_chunked(struct df_blob *b)
 {
     struct df_objects *o = objects_of(b);
     o->ops->close(o);
-    df_blob_head_cache_free(&df_blob_chunked_of(b)->grown);
+    df_blob_head_cache_free(&df_blob_chunked_of(b)->own);
     free(df_blob_chunked_of(b));
 }
 
@@ -443,7 +452,7 @@ int df_blob_chunked_open(struct df_objects *objects, const char *directory, stru
     DF_BLOB struct df_blob *b = &c->blob;
     b->ops = &ops;
     c->objects = objects;
-    df_blob_head_cache_init(&c->grown);
+    df_blob_head_cache_init(&c->own);
     b->tmp = df_fs_join(directory, "tmp");
     if (!b->tmp)
         return df_fail_oom(err);

@@ -1,6 +1,6 @@
 /*
- * head_cache.h - the heads that this process put last, of blobs that grow: the next append need not
- * read what it wrote itself. Internal to common/blob.
+ * head_cache.h - the heads that this process put last, of blobs that grow or that it created: the next
+ * append, or the removal, need not read what it wrote itself. Internal to common/blob.
  *
  * A head may be outdated when it is used: the store compares its version, and a put that fails
  * forgets it. A few heads, in memory only; a new one replaces another. Thread rule: any thread.

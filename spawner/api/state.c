@@ -269,21 +269,6 @@ static int force_unlock(const struct df_request *req, const struct access *a, st
     return df_state_force_unlock(req->s->states, a->executor_uid, err);
 }
 
-/* Everybody who meets a lock sees its ID: to unlock a step's lock, the ID is not enough. */
-static int check_unlock(const struct df_request *req, const struct access *a, const char *lock_id,
-                        struct df_err *err)
-{
-    char step[64];
-    if (df_state_lock_step(req->s->states, a->executor_uid, lock_id, step, err) < 0)
-        return -1;
-    if (!step[0] || df_streq(step, a->step_uid) || a->may_force)
-        return 0;
-    return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
-                          "step %s of a run holds the lock: it is released when the step ends, or "
-                          "by an admin",
-                          step);
-}
-
 static int unlock_state(struct df_request *req, struct df_response *res, const struct access *a,
                         struct df_err *err)
 {
@@ -293,10 +278,9 @@ static int unlock_state(struct df_request *req, struct df_response *res, const s
         return force_unlock(req, a, err);
     if (read_info(req, &info, err) < 0)
         return -1;
-    const char *lock_id = df_json_str(info, "ID");
-    if (check_unlock(req, a, lock_id, err) < 0)
-        return -1;
-    if (df_state_unlock(req->s->states, a->executor_uid, lock_id, &holder, err) == 0)
+    const struct df_state_unlocker by = {a->step_uid, a->may_force};
+    if (df_state_unlock(req->s->states, a->executor_uid, df_json_str(info, "ID"), &by, &holder,
+                        err) == 0)
         return 0;
     return holder ? respond_holder(res, holder, err) : -1;
 }

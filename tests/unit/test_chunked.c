@@ -205,6 +205,24 @@ static void a_frame_costs_one_request_and_one_for_each_chunk_that_it_fills(void 
     assert_int_equal(object_fault.calls, 2);
 }
 
+static void who_created_a_blob_removes_it_without_a_look(void **state)
+{
+    DF_FREE char *second = df_fs_join(*state, "second");
+    struct df_err err = {0};
+    BLOBS *b = suite_open(*state);
+    BLOBS *other = open_in(*state, second);
+    assert_int_equal(df_blob_create(b, "lock", "mine", 4, &err), 0);
+    object_fault.calls = 0;
+    assert_int_equal(df_blob_delete(b, "lock", &err), 0);
+    assert_int_equal(object_fault.calls, 1);
+    /* Another one has replaced it: what was put here says nothing any more. */
+    assert_int_equal(df_blob_create(b, "lock", "mine", 4, &err), 0);
+    assert_int_equal(df_blob_delete(other, "lock", &err), 0);
+    assert_int_equal(df_blob_create(other, "lock", "theirs", 6, &err), 0);
+    assert_int_equal(df_blob_delete(b, "lock", &err), 0);
+    assert_int_equal(df_blob_create(other, "lock", "theirs", 6, &err), 0);
+}
+
 static void what_follows_a_stream_fetches_nothing_before_its_offset(void **state)
 {
     struct df_err err = {0};
@@ -229,6 +247,7 @@ int main(void)
         CHUNKED_SUITE,
         scratch_test(wherever_a_writer_fails_the_blob_is_old_or_new_and_its_chunks_are_swept),
         scratch_test(a_frame_costs_one_request_and_one_for_each_chunk_that_it_fills),
+        scratch_test(who_created_a_blob_removes_it_without_a_look),
         scratch_test(what_follows_a_stream_fetches_nothing_before_its_offset),
     };
     return cmocka_run_group_tests_name("chunked blob", tests, NULL, NULL);

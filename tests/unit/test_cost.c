@@ -125,7 +125,7 @@ static void write_state(const struct runner *r)
     must(df_state_lock(states, uid, info, r->uid, NULL, &err), &err);
     must(df_fs_replace(path, text, strlen(text), 0600, &err), &err);
     must(df_state_put(states, uid, path, NULL, &by, &err), &err);
-    must(df_state_unlock(states, uid, "lock", NULL, &err), &err);
+    must(df_state_unlock(states, uid, "lock", NULL, NULL, &err), &err);
 }
 
 static void play_run(struct world *w)
@@ -168,6 +168,7 @@ static const struct {
     {"POST secrets(state)", 2, 2},
     {"PUT secrets(state)", 0, 0},
     {"DELETE secrets(state)", 1, 1},
+    {"GET secrets(state)", 4, 4},
     {"POST configmaps", 0, 0},
 };
 

@@ -42,6 +42,26 @@ static void a_lock_survives_its_process(void **state)
     assert_failed(lock(&w, "B", NULL, &err), &err, DF_ERR_CONFLICT, "StateLocked");
 }
 
+static void a_steps_lock_is_released_by_that_step_or_by_an_admin(void **state)
+{
+    WORLD w = open_world(*state);
+    struct df_err err = {0};
+    const struct df_state_unlocker step = {.step_uid = STEP}, other = {.step_uid = "another-step"},
+                                   person = {0}, admin = {.may_force = true};
+    const struct df_state_unlocker *const refused[] = {&other, &person};
+    must_lock(&w, "A", STEP);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(refused); i++)
+        assert_failed(df_state_unlock(w.states, UID, "A", refused[i], NULL, &err), &err,
+                      DF_ERR_DENIED, "Forbidden");
+    assert_lock_id(&w, "A");
+    assert_int_equal(df_state_unlock(w.states, UID, "A", &step, NULL, &err), 0);
+    must_lock(&w, "B", STEP);
+    assert_int_equal(df_state_unlock(w.states, UID, "B", &admin, NULL, &err), 0);
+    must_lock(&w, "C", NULL); /* of a person */
+    assert_int_equal(df_state_unlock(w.states, UID, "C", &person, NULL, &err), 0);
+    assert_lock_id(&w, NULL);
+}
+
 static void a_lock_is_released_by_its_id_alone(void **state)
 {
     WORLD w = open_world(*state);
@@ -50,13 +70,13 @@ static void a_lock_is_released_by_its_id_alone(void **state)
     static const char *const wrong[] = {"B", "", "a", NULL};
     for (size_t i = 0; i < DF_ARRAY_SIZE(wrong); i++) {
         DF_JSON cJSON *holder = NULL;
-        assert_failed(df_state_unlock(w.states, UID, wrong[i], &holder, &err), &err,
+        assert_failed(df_state_unlock(w.states, UID, wrong[i], NULL, &holder, &err), &err,
                       DF_ERR_CONFLICT, "StateLocked");
         assert_string_equal(df_json_str(holder, "ID"), "A");
     }
-    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, NULL, &err), 0);
     assert_lock_id(&w, NULL);
-    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, NULL, &err), 0);
     must_lock(&w, "B", NULL);
 }
 
@@ -127,7 +147,7 @@ static void while_it_is_locked_only_the_holder_writes(void **state)
                   "StateLocked");
     assert_current(&w, 2);
     assert_int_equal(put(&w, 3, "L", "", "A", &err), 0);
-    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, NULL, &err), 0);
     /* A lock that was broken while its holder worked: serial and lineage still protect. */
     assert_int_equal(put(&w, 4, "L", "", "A", &err), 0);
     assert_failed(put(&w, 4, "L", ",\"x\":1", "A", &err), &err, DF_ERR_CONFLICT, "StaleSerial");
@@ -182,7 +202,7 @@ static void without_a_lock_a_person_replaces_no_state_that_holds_resources(void 
     assert_current(&w, 2);
     must_lock(&w, "A", NULL);
     assert_int_equal(put_by_person(&w, 3, full, "A", &err), 0);
-    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, NULL, &err), 0);
     must_put(&w, 4); /* a step has its own rules */
 }
 
@@ -207,6 +227,7 @@ int main(void)
         scratch_test(locking_again_with_the_same_id_is_the_same_lock),
         scratch_test(a_lock_survives_its_process),
         scratch_test(a_lock_is_released_by_its_id_alone),
+        scratch_test(a_steps_lock_is_released_by_that_step_or_by_an_admin),
         scratch_test(a_dead_step_loses_its_own_lock_and_no_other),
         scratch_test(an_admin_releases_any_lock),
         scratch_test(a_lock_without_id_or_beyond_its_cap_is_refused),

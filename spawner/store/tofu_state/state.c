@@ -48,12 +48,11 @@ int df_state_open(struct df_states *s, const char *executor_uid, int64_t version
                   int64_t *ret_size, struct df_err *err)
 {
     struct df_state_version v = {0};
-    if ((version == 0 ? df_state_find_current(s, executor_uid, &v, err)
-                      : find_version(s, executor_uid, version, &v, err)) < 0)
-        return -1;
-    if (!v.number)
-        return df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
-    return df_state_open_version(s, executor_uid, &v, ret_fd, ret_size, err);
+    if (version == 0)
+        return df_state_open_newest(s, executor_uid, ret_fd, ret_size, err);
+    return find_version(s, executor_uid, version, &v, err) < 0
+               ? -1
+               : df_state_open_version(s, executor_uid, &v, ret_fd, ret_size, err);
 }
 
 int df_state_meta(struct df_states *s, const char *executor_uid, int64_t version, cJSON **ret,

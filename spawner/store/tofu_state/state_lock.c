@@ -117,16 +117,30 @@ int df_state_lock(struct df_states *s, const char *executor_uid, const cJSON *in
     return is_held_by(lock, info, holder_step) ? 0 : refuse_with_holder(lock, ret_holder, err);
 }
 
+/* Everybody who meets a lock sees its ID: to unlock a step's lock, the ID is not enough. */
+static int check_unlocker(const cJSON *lock, const struct df_state_unlocker *by, struct df_err *err)
+{
+    const char *step = df_json_str(lock, "holderStep");
+    if (!step || !by || by->may_force || df_streq(step, by->step_uid))
+        return 0;
+    return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
+                          "step %s of a run holds the lock: it is released when the step ends, or "
+                          "by an admin",
+                          step);
+}
+
 int df_state_unlock(struct df_states *s, const char *executor_uid, const char *lock_id,
-                    cJSON **ret_holder, struct df_err *err)
+                    const struct df_state_unlocker *by, cJSON **ret_holder, struct df_err *err)
 {
     DF_JSON cJSON *lock = NULL;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
     if (load_lock(s, executor_uid, &lock, err) < 0)
         return -1;
-    if (lock && !df_streq(id_of(lock), lock_id))
+    if (!lock)
+        return 0;
+    if (!df_streq(id_of(lock), lock_id))
         return refuse_with_holder(lock, ret_holder, err);
-    return lock ? drop_lock(s, executor_uid, err) : 0;
+    return check_unlocker(lock, by, err) < 0 ? -1 : drop_lock(s, executor_uid, err);
 }
 
 int df_state_lock_info(struct df_states *s, const char *executor_uid, cJSON **ret,

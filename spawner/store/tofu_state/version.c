@@ -116,22 +116,30 @@ static int check_size(const char *key, int64_t found, int64_t stored, struct df_
         key, found ? "it has another size than it was stored with" : "it is missing", err);
 }
 
+/* head: what a blob of this size begins with. *ret_begin: of its document. */
+static int parse_whole(const struct df_state_key *key, const struct df_buf *head, int64_t size,
+                       cJSON **ret, int64_t *ret_begin, struct df_err *err)
+{
+    DF_JSON cJSON *meta = NULL;
+    size_t line = line_length(df_buf_str(head), head->len);
+    if (!line)
+        return fail_damaged(key->text, NO_LINE, err);
+    if (parse_meta(key->text, df_buf_str(head), line, &meta, err) < 0 ||
+        check_size(key->text, size, (int64_t)line + stored_size_in(meta), err) < 0)
+        return -1;
+    *ret = DF_TAKE(meta);
+    *ret_begin = (int64_t)line;
+    return 0;
+}
+
 static int load_whole(struct df_states *s, const struct df_state_key *key, cJSON **ret,
                       struct df_err *err)
 {
     DF_BUF struct df_buf head = DF_BUF_INIT(DF_LIMIT_STATE_META);
-    DF_JSON cJSON *meta = NULL;
-    int64_t size = 0;
-    if (df_blob_read_at(s->blobs, key->text, 0, &head, &size, err) < 0)
-        return -1;
-    size_t line = line_length(df_buf_str(&head), head.len);
-    if (!line)
-        return fail_damaged(key->text, NO_LINE, err);
-    if (parse_meta(key->text, df_buf_str(&head), line, &meta, err) < 0 ||
-        check_size(key->text, size, (int64_t)line + stored_size_in(meta), err) < 0)
-        return -1;
-    *ret = DF_TAKE(meta);
-    return 0;
+    int64_t size = 0, begin = 0;
+    return df_blob_read_at(s->blobs, key->text, 0, &head, &size, err) < 0
+               ? -1
+               : parse_whole(key, &head, size, ret, &begin, err);
 }
 
 static int load_pair(struct df_states *s, const char *uid, int64_t number, cJSON **ret,
@@ -200,20 +208,27 @@ int df_state_read_version(struct df_states *s, const char *uid, int64_t number,
 
 /* ---- the newest ----------------------------------------------------------------------------- */
 
-/* Reads the meta of the version that was the newest, if it is still there and the next one is not:
- * each is made with the number behind the one before. *ret stays NULL if only a list can tell. */
-static int try_hint(struct df_states *s, const char *uid, int64_t number, cJSON **ret,
+/* The version that was the newest, if the next one is not there: each is made with the number behind the
+ * one before. It may have been removed. *ret 0: only a list can tell. */
+static int check_hint(struct df_states *s, const char *uid, int64_t *ret, struct df_err *err)
+{
+    int64_t number = df_state_hint(s, uid), next_size = 0;
+    struct df_state_key next;
+    if (number && (version_key(uid, number + 1, WHOLE, &next, err) < 0 ||
+                   df_blob_size(s->blobs, next.text, &next_size, err) < 0))
+        return -1;
+    *ret = next_size ? 0 : number;
+    return 0;
+}
+
+/* *ret stays NULL if only a list can tell. */
+static int try_hint(struct df_states *s, const char *uid, cJSON **ret, int64_t *ret_number,
                     struct df_err *err)
 {
-    int64_t next_size = 0;
-    struct df_state_key next;
     struct df_err why = {0};
-    if (!number)
-        return 0;
-    if (version_key(uid, number + 1, WHOLE, &next, err) < 0 ||
-        df_blob_size(s->blobs, next.text, &next_size, err) < 0)
+    if (check_hint(s, uid, ret_number, err) < 0)
         return -1;
-    if (next_size || df_state_load_meta(s, uid, number, ret, &why) == 0)
+    if (!*ret_number || df_state_load_meta(s, uid, *ret_number, ret, &why) == 0)
         return 0;
     return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
 }
@@ -222,8 +237,8 @@ int df_state_newest_meta(struct df_states *s, const char *uid, cJSON **ret, int6
                          struct df_err *err)
 {
     DF_JSON cJSON *meta = NULL;
-    int64_t number = df_state_hint(s, uid);
-    if (try_hint(s, uid, number, &meta, err) < 0)
+    int64_t number = 0;
+    if (try_hint(s, uid, &meta, &number, err) < 0)
         return -1;
     if (!meta && (highest_number(s, uid, &number, err) < 0 ||
                   (number && df_state_load_meta(s, uid, number, &meta, err) < 0)))
@@ -322,18 +337,15 @@ static int open_blob(struct df_states *s, const char *uid, int64_t number, struc
                : df_blob_open_read(s->blobs, key->text, ret_fd, NULL, err);
 }
 
-int df_state_open_version(struct df_states *s, const char *uid, const struct df_state_version *v,
-                          int *ret_fd, int64_t *ret_size, struct df_err *err)
+/* From an open blob in which the document begins there. */
+static int open_document(struct df_states *s, const char *uid, const struct df_state_version *v,
+                         const struct df_state_key *key, int *blob, int64_t begin, int *ret_fd,
+                         int64_t *ret_size, struct df_err *err)
 {
-    struct df_state_key key;
-    DF_CLOSE int blob = -1, fd = -1;
-    int64_t begin = 0, size = 0;
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
     struct df_err why = {0};
-    if (open_blob(s, uid, v->number, &key, &blob, &begin, &why) < 0)
-        return why.cls == DF_ERR_NOT_FOUND
-                   ? unreadable(uid, v, "its file is missing", "restore it from a copy", err)
-                   : df_err_pass(err, &why);
-    if (df_state_unseal(s, &key, &blob, begin, &fd, &size, &why) < 0)
+    if (df_state_unseal(s, key, blob, begin, &fd, &size, &why) < 0)
         return why.cls == DF_ERR_DENIED && !why.os_errno ? sealed_otherwise(s, uid, v, err)
                                                          : df_err_pass(err, &why);
     if (check_digest(uid, v, fd, err) < 0)
@@ -341,6 +353,66 @@ int df_state_open_version(struct df_states *s, const char *uid, const struct df_
     *ret_fd = DF_TAKE_FD(fd);
     *ret_size = size;
     return 0;
+}
+
+int df_state_open_version(struct df_states *s, const char *uid, const struct df_state_version *v,
+                          int *ret_fd, int64_t *ret_size, struct df_err *err)
+{
+    struct df_state_key key;
+    DF_CLOSE int blob = -1;
+    int64_t begin = 0;
+    struct df_err why = {0};
+    if (open_blob(s, uid, v->number, &key, &blob, &begin, &why) == 0)
+        return open_document(s, uid, v, &key, &blob, begin, ret_fd, ret_size, err);
+    return why.cls == DF_ERR_NOT_FOUND
+               ? unreadable(uid, v, "its file is missing", "restore it from a copy", err)
+               : df_err_pass(err, &why);
+}
+
+/* The version of this number and its document, by one read of its blob. NOT_FOUND: there is none, or it is
+ * a pair. */
+static int open_whole(struct df_states *s, const char *uid, int64_t number,
+                      struct df_state_version *ret, int *ret_fd, int64_t *ret_size,
+                      struct df_err *err)
+{
+    DF_BUF struct df_buf head = DF_BUF_INIT(DF_LIMIT_STATE_META);
+    DF_JSON cJSON *meta = NULL;
+    DF_CLOSE int blob = -1;
+    struct df_state_key key;
+    struct df_state_version v = {0};
+    struct df_err why = {0};
+    int64_t size = 0, begin = 0;
+    if (version_key(uid, number, WHOLE, &key, err) < 0)
+        return -1;
+    if (df_blob_open_read(s->blobs, key.text, &blob, &size, &why) < 0)
+        return fail_blob(key.text, &why, err);
+    if (df_fs_read_at(blob, 0, size, &head, err) < 0 ||
+        parse_whole(&key, &head, size, &meta, &begin, err) < 0 ||
+        parse_version(uid, number, meta, &v, err) < 0)
+        return -1;
+    *ret = v;
+    return open_document(s, uid, &v, &key, &blob, begin, ret_fd, ret_size, err);
+}
+
+int df_state_open_newest(struct df_states *s, const char *uid, int *ret_fd, int64_t *ret_size,
+                         struct df_err *err)
+{
+    struct df_state_version v = {0};
+    struct df_err why = {.cls = DF_ERR_NOT_FOUND};
+    int64_t number = 0;
+    if (check_hint(s, uid, &number, err) < 0)
+        return -1;
+    if (number && open_whole(s, uid, number, &v, ret_fd, ret_size, &why) == 0) {
+        df_state_remember(s, uid, number);
+        return 0;
+    }
+    if (why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
+    if (df_state_find_current(s, uid, &v, err) < 0)
+        return -1;
+    if (!v.number)
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
+    return df_state_open_version(s, uid, &v, ret_fd, ret_size, err);
 }
 
 /* ---- storing -------------------------------------------------------------------------------- */
