@@ -43,6 +43,9 @@ LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
 ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
 REDIS_LIBS := build/hiredis/lib/libhiredis_ssl.a build/hiredis/lib/libhiredis.a
 COMMON_LIBS := -lcjson -lyaml -l:libexpat.a build/curl/lib/libcurl.a $(REDIS_LIBS) $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
+# Of the program alone: sanitizers bring an allocator of their own.
+MALLOC_release := -l:libjemalloc_pic.a
+MALLOC_clang := $(MALLOC_release)
 SPAWNER_LIBS := build/microhttpd/lib/libmicrohttpd.a -lgnutls -lsqlite3
 
 COMMON_SRC := $(sort $(wildcard common/*/*.c))
@@ -90,7 +93,7 @@ $(B)/lib%.a:
 
 $(B)/dayfly: $(call obj,spawner/main.c) $(B)/libspawner.a $(B)/libcommon.a
 	$(SAY) LD $@
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(SPAWNER_LIBS) $(COMMON_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(SPAWNER_LIBS) $(MALLOC_$(VARIANT)) $(COMMON_LIBS)
 
 $(B)/dayfly-runner: $(call obj,runner/main.c) $(B)/librunner.a $(B)/libcommon.a
 	$(SAY) LD $@

@@ -13,8 +13,18 @@ bool df_secret_equal(const char *a, const char *b)
     return diff == 0;
 }
 
+/* Of jemalloc, if the program is linked with it; else NULL. */
+extern int mallctl(const char *name, void *old, size_t *old_size, void *new, size_t new_size)
+    __attribute__((weak));
+#define ALL_ARENAS "4096" /* MALLCTL_ARENAS_ALL */
+
 void df_memory_trim(void)
 {
+    if (mallctl) {
+        (void)mallctl("thread.tcache.flush", NULL, NULL, NULL, 0);
+        (void)mallctl("arena." ALL_ARENAS ".purge", NULL, NULL, NULL, 0);
+        return;
+    }
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
     (void)malloc_trim(0);
 #endif

@@ -109,7 +109,7 @@ bool df_secret_equal(const char *a, const char *b);
 void *df_realloc_wiped(void *old, size_t used, size_t size) DF_MUST_CHECK;
 
 /* Gives the pages of freed memory back to the system, where something large is over: by itself the
- * C library keeps them. Any thread. */
+ * allocator keeps them for a while. Any thread. */
 void df_memory_trim(void);
 
 #endif

@@ -1,6 +1,5 @@
 /* dayfly serve: the spawner service in the foreground. */
 #include <errno.h>
-#include <malloc.h>
 #include <poll.h>
 
 #include "common/base/clock.h"
@@ -52,8 +51,6 @@ static int serve(const struct df_config *config, int signals_fd, struct df_err *
 {
     struct df_service *service = NULL;
     df_log_setup(config->log_level, config->log_json, "spawner");
-    /* Limit the arenas: otherwise each thread that parsed a document would keep its own heap. */
-    (void)mallopt(M_ARENA_MAX, 2);
     if (start(config, &service, err) < 0)
         return -1;
     df_info("serving at %s, data directory %s", df_service_url(service), config->data_directory);

@@ -186,7 +186,8 @@ def test_each_lists_all_that_it_consists_of_with_versions_and_licences(images):
         assert len({p["SPDXID"] for p in sbom["packages"]}) == len(sbom["packages"]) > 20
         assert parts[f"dayfly-{name}"]["versionInfo"] == VERSION
         assert {"libc6", "libssl3", "curl-static", "hiredis-static", "libarchive-static"} <= set(parts)
-        assert ("libmicrohttpd-static" in parts) == (name != "runner")
+        for library in ("libmicrohttpd-static", "libjemalloc-static"):
+            assert (library in parts) == (name != "runner")
         for part in parts.values():
             assert part["versionInfo"] and part["externalRefs"][0]["referenceLocator"].startswith("pkg:")
             if not part["name"].startswith("dayfly-"):
@@ -279,11 +280,15 @@ def test_without_anything_it_is_the_executor_of_all_steps(images):
             serving.kill()
 
 
-def test_a_whole_step_runs_in_the_runners_image(home, tofu, tmp_path):
-    """git source, tofu in the image, a provisioner's shell; only /work and /tmp can be written to."""
-    root = tmp_path / "root"
+def rootfs_with(tofu, root):
+    """The files of the runner's image with this tool."""
     env = {**os.environ, "BUILD": str(dayfly.ROOT / "build"), "WITH_TOFU": str(pathlib.Path(tofu).resolve())}
     subprocess.run([dayfly.ROOT / "images/rootfs", "runner", root], env=env, check=True, capture_output=True)
+
+
+def plan_in(root, home, tmp_path):
+    """A whole plan in these files: git source, a provisioner's shell; only /work and /tmp can be written to. Its work directory, what
+    it left for the kubelet, and its log."""
     module = home.module("module", MODULE)
     home.repository(module)
     work, source = tmp_path / "work", tmp_path / "source"
@@ -291,7 +296,7 @@ def test_a_whole_step_runs_in_the_runners_image(home, tofu, tmp_path):
     shutil.copytree(module, source)
     (work / "step.json").write_text(json.dumps({
         "uid": "u", "run": "net-1", "action": "plan", "stepToken": "t", "runtime": {"name": "opentofu"},
-        "tools": {"searchPath": True, "cacheDirectory": "/tmp/tools"},
+        "tools": {"searchPath": True, "cacheDirectory": f"{WORK}/tools"},
         "source": {"url": "file:///var/lib/dayfly", "kind": "git", "branch": "main"},
         "state": {"type": "local", "config": {"path": f"{WORK}/kept.tfstate"}}}))
     (work / "handoff.json").write_text(json.dumps({"documentFile": f"{WORK}/step.json",
@@ -302,6 +307,25 @@ def test_a_whole_step_runs_in_the_runners_image(home, tofu, tmp_path):
     mounts = (work, WORK, source, "/var/lib/dayfly")
     result = inside(root, "dayfly-runner", "step", "--handoff-file", f"{WORK}/handoff.json", mounts=mounts)
     assert result.returncode == 0, result.stdout + result.stderr
-    left = json.loads((work / "termination-log").read_text())
+    return work, json.loads((work / "termination-log").read_text()), result.stdout
+
+
+def test_a_whole_step_runs_in_the_runners_image_which_knows_its_tool(home, tofu, tmp_path):
+    root = tmp_path / "root"
+    rootfs_with(tofu, root)
+    work, left, log = plan_in(root, home, tmp_path)
     assert left["reason"] == "Planned" and left["planSummary"]["add"] == 1
-    assert "terraform_data.a will be created" in result.stdout
+    assert "terraform_data.a will be created" in log
+    assert not (work / "tools/versions").exists(), "the tool was asked for its version"
+    note = json.loads(next((root / "usr/share/dayfly/tools/notes").glob("opentofu-*")).read_text())
+    assert note["backend"]["type"] == "http" and not any(note["backend"]["config"].values())
+
+
+def test_another_tool_in_the_place_of_that_of_the_image_is_asked(home, tofu, tmp_path):
+    root = tmp_path / "root"
+    rootfs_with(tofu, root)
+    with open(root / "usr/local/bin/tofu", "ab") as program:
+        program.write(b"x")
+    work, left, _ = plan_in(root, home, tmp_path)
+    assert left["reason"] == "Planned"
+    assert list((work / "tools/versions").iterdir()), "the tool was not asked for its version"
