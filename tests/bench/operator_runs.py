@@ -35,9 +35,13 @@ BARE = "set -e; cp /module/main.tf .; tofu init -input=false; tofu plan -input=f
 BARE_AGAIN = BARE.replace("cp /module/main.tf .", "cp /module/main.tf /module/terraform.tfstate .")
 
 
-def configured(work, **more):
+# Of the chart: a runner's pod for each of so many steps at once.
+CONFIG = {"log": {"level": "info"}, "limits": {"steps": 24}}
+
+
+def configured(work, config=None, **more):
     """The operator as its chart installs it, but for what is given: two replicas and the default Lease."""
-    return World(work, Replicas, **{"count": SPAWNERS, "lease": "15s", "config": {"log": {"level": "info"}}, **more})
+    return World(work, Replicas, **{"count": SPAWNERS, "lease": "15s", "config": {**CONFIG, **(config or {})}, **more})
 
 
 def config_map(w, name, **files):
@@ -327,7 +331,7 @@ def turn_of_ten(w, api, i, idle):
 
 
 def standby_ten(row, quick, work):
-    with configured(work, config={"log": {"level": "info"}, "classes": {"many": MANY}}) as w, w.pods:
+    with configured(work, config={"classes": {"many": MANY}}) as w, w.pods:
         config_map(w, "module", main__tf=MODULE)
         api = api_server(w.cluster)
         wait_standbys(w, MANY["standby"]["min"])
@@ -342,7 +346,7 @@ def standby_ten(row, quick, work):
 
 
 def standby(row, quick, work):
-    with configured(work, config={"log": {"level": "info"}, "classes": {"warm": CLASS}}, applyAhead=True) as w, w.pods:
+    with configured(work, config={"classes": {"warm": CLASS}}, applyAhead=True) as w, w.pods:
         config_map(w, "module", main__tf=MODULE)
         config_map(w, "applied", main__tf=MODULE, terraform__tfstate=applied_state(w))
         api = api_server(w.cluster)
