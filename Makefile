@@ -43,7 +43,7 @@ LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
 ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
 REDIS_LIBS := build/hiredis/lib/libhiredis_ssl.a build/hiredis/lib/libhiredis.a
 COMMON_LIBS := -lcjson -lyaml -l:libexpat.a build/curl/lib/libcurl.a $(REDIS_LIBS) $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
-# Of the program alone: sanitizers bring an allocator of their own.
+# Of build/dayfly alone: sanitizers bring an allocator of their own, and the runner has little to allocate.
 MALLOC_release := -l:libjemalloc_pic.a
 MALLOC_clang := $(MALLOC_release)
 SPAWNER_LIBS := build/microhttpd/lib/libmicrohttpd.a -lgnutls -lsqlite3

@@ -40,7 +40,8 @@ static bool is_simple(const struct df_context *c)
 
 /* ---- the note ---- */
 
-/* Of this tool, in the cache or among the records of the image. The caller frees. NULL: no such directory. */
+/* Where the note for this tool is kept, below the cache or the records of the image. The caller frees. NULL:
+ * nowhere, because there is no such directory or no memory. */
 static char *kept_path(const struct df_context *c, const char *directory)
 {
     char version[DF_VERSION_TEXT];
@@ -81,7 +82,7 @@ int df_init_or_not(struct df_context *c, bool *ret_without, struct df_err *err)
     DF_FREE char *note = df_fs_join(c->source.module_dir, DF_BACKEND_NOTE);
     if (!note)
         return df_fail_oom(err);
-    *ret_without = may_do_without && (place_note(c, kept, note) || place_note(c, shipped, note));
+    *ret_without = may_do_without && (place_note(c, shipped, note) || place_note(c, kept, note));
     if (*ret_without) {
         (void)df_output_note(c->output, "dayfly: no init: the module needs no provider and no "
                                         "other module");

@@ -118,7 +118,7 @@ static int add_content(struct df_objects *o, struct df_blob_head *h, const struc
 static void keep_head(struct df_blob *b, struct df_blob_head *h)
 {
     if (objects_of(b)->tells_versions && *h->version)
-        df_blob_head_cache_keep(&df_blob_chunked_of(b)->own, h);
+        df_blob_head_cache_keep(&df_blob_chunked_of(b)->put, h);
 }
 
 /* Writes the head, which atomically changes the blob. CONFLICT if the stored head is not
@@ -303,7 +303,7 @@ static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
     struct df_err why = {0};
     for (int i = 0; i < TRIES; i++) {
         DF_BLOB_HEAD h = {0};
-        bool is_known = i == 0 && df_blob_head_cache_take(&df_blob_chunked_of(b)->own, key, &h);
+        bool is_known = i == 0 && df_blob_head_cache_take(&df_blob_chunked_of(b)->put, key, &h);
         if (!is_known && read_head(b, key, false, &h, err) < 0)
             return -1;
         if (!*h.version)
@@ -354,7 +354,7 @@ struct addition {
 static int open_grown(struct df_blob *b, const struct addition *a, struct df_blob_head *ret,
                       struct df_err *err)
 {
-    if (df_blob_head_cache_take(&df_blob_chunked_of(b)->own, a->key, ret)) {
+    if (df_blob_head_cache_take(&df_blob_chunked_of(b)->put, a->key, ret)) {
         if (ret->size == a->offset)
             return 0;
         df_blob_head_free(ret);
@@ -410,7 +410,7 @@ static void close_chunked(struct df_blob *b)
 {
     struct df_objects *o = objects_of(b);
     o->ops->close(o);
-    df_blob_head_cache_free(&df_blob_chunked_of(b)->own);
+    df_blob_head_cache_free(&df_blob_chunked_of(b)->put);
     free(df_blob_chunked_of(b));
 }
 
@@ -452,7 +452,7 @@ int df_blob_chunked_open(struct df_objects *objects, const char *directory, stru
     DF_BLOB struct df_blob *b = &c->blob;
     b->ops = &ops;
     c->objects = objects;
-    df_blob_head_cache_init(&c->own);
+    df_blob_head_cache_init(&c->put);
     b->tmp = df_fs_join(directory, "tmp");
     if (!b->tmp)
         return df_fail_oom(err);

@@ -19,9 +19,8 @@ int df_blob_chunked_open(struct df_objects *objects, const char *directory, stru
 struct df_blob_chunked {
     struct df_blob blob;
     struct df_objects *objects;
-    int64_t swept_ms; /* monotonic, atomic: of the last sweep for orphans */
-    struct df_blob_head_cache
-        own; /* of appends and creations; empty if the store tells no versions */
+    int64_t swept_ms;              /* monotonic, atomic: of the last sweep for orphans */
+    struct df_blob_head_cache put; /* last here; empty if the store tells no versions */
 };
 
 static inline struct df_blob_chunked *df_blob_chunked_of(struct df_blob *b)

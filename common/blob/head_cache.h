@@ -1,9 +1,10 @@
 /*
- * head_cache.h - the heads that this process put last, of blobs that grow or that it created: the next
- * append, or the removal, need not read what it wrote itself. Internal to common/blob.
+ * head_cache.h - heads that this process put last, of blobs that grow or that it created: whoever
+ * appends next, or removes the blob, need not read what was written here. Internal to common/blob.
  *
- * A head may be outdated when it is used: the store compares its version, and a put that fails
- * forgets it. A few heads, in memory only; a new one replaces another. Thread rule: any thread.
+ * A head may be outdated when it is used: the store compares its version, and a put or a removal that
+ * fails forgets it. In memory only; each name has one place, which it may share with others.
+ * Thread rule: any thread.
  */
 #ifndef DF_BLOB_HEAD_CACHE_H
 #define DF_BLOB_HEAD_CACHE_H

@@ -3,9 +3,10 @@
  *
  * images/rootfs writes two kinds of files below DF_IMAGE_RECORDS: `versions/<identity>`, the first line
  * of what the program's `version` prints, and `notes/<tool>-<version>`, the backend note of no_init.h.
- * The identity is the SHA-256 of the first 4096 bytes of the program, followed by its size in digits and a line
- * feed. These bytes are its ELF header, the sizes of its segments and its build ID: another program
- * that somebody puts in its place has no record and is asked. Root alone may write there.
+ * The identity is the SHA-256 of the program's first 4096 bytes, its size in digits and a line feed. In
+ * these bytes are the ELF header, the sizes of the segments and the build ID: another release in its
+ * place has no record and is asked. This is no protection against a forged program: whoever can write to
+ * the records can replace the tool as well.
  * Thread rule: any thread.
  */
 #ifndef DF_TOFU_IMAGE_RECORDS_H

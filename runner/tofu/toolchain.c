@@ -72,7 +72,8 @@ static int identify(const char *cache, const char *path, struct df_tool *ret, st
     if (stat(path, &st) < 0)
         return df_fail_errno(err, errno, "%s", path);
     DF_FREE char *memo = memo_path(cache, path, &st);
-    if (recall(memo, ret) == 0 || df_image_record_read(DF_IMAGE_RECORDS, path, ret, NULL) == 0)
+    /* The image's record first: others may write into the cache. */
+    if (df_image_record_read(DF_IMAGE_RECORDS, path, ret, NULL) == 0 || recall(memo, ret) == 0)
         return 0;
     if (ask_version(path, ret, err) < 0)
         return -1;

@@ -104,14 +104,16 @@ static void fuzz_lock(const char *text, size_t n)
 {
     struct df_states *states = the_states();
     DF_JSON cJSON *info = NULL, *held = NULL, *holder = NULL;
+    const struct df_state_unlocker person = {0};
     if (df_json_parse(text, n, &info, NULL) < 0 ||
         df_state_lock(states, "fuzz", info, NULL, NULL, NULL) < 0)
         return;
     must(df_state_lock_info(states, "fuzz", &held, NULL) == 0 && df_json_equal(held, info), "info");
-    must(df_state_unlock(states, "fuzz", "another", NULL, &holder, NULL) < 0 ||
+    must(df_state_unlock(states, "fuzz", "another", &person, &holder, NULL) < 0 ||
              df_streq(df_json_str(info, "ID"), "another"),
          "unlocked by another");
-    must(df_state_unlock(states, "fuzz", df_json_str(info, "ID"), NULL, NULL, NULL) == 0, "unlock");
+    must(df_state_unlock(states, "fuzz", df_json_str(info, "ID"), &person, NULL, NULL) == 0,
+         "unlock");
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -212,6 +212,12 @@ def test_the_programs_start_with_a_read_only_root(images):
     assert refused.returncode != 0 and "Read-only" in refused.stderr
 
 
+def test_the_spawner_has_its_allocator_with_its_settings(images):
+    for name in ("spawner", "terrakube"):
+        said = inside(images[name].root, "dayfly", "version", MALLOC_CONF="confirm_conf:true").stderr
+        assert "Set conf value: narenas:1\n" in said and "Invalid" not in said, said
+
+
 @pytest.mark.parametrize("name", ["runner", "terrakube"])
 @pytest.mark.parametrize("command, said", [
     (["git", "ls-remote", "https://127.0.0.1:1/x"], "Failed to connect"),

@@ -54,6 +54,15 @@ def test_plan_and_apply_have_one_job_and_one_pod(home, namespace, tofu):
         assert labels["dayfly.dev/step-uid"] == step(world, "net-1-plan")["metadata"]["uid"]
 
 
+def test_a_module_without_providers_needs_no_init_in_a_pod(home, namespace, tofu):
+    """By the record of the tool in the image: no earlier step has left one in this pod."""
+    with Pods(home, namespace, tofu) as world:
+        world.executor("net", SMALL)
+        assert world.run("net")["run"]["status"]["reason"] == "Applied"
+        log = home.dayfly("logs", "net-1").stdout
+        assert "dayfly: no init: the module needs no provider and no other module" in log and "Initializing" not in log, log
+
+
 def test_documents_in_the_cluster_say_the_same(home, namespace, tofu):
     crds.install(namespace.cluster)
     try:

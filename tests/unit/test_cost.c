@@ -122,10 +122,11 @@ static void write_state(const struct runner *r)
     DF_JSON cJSON *info = json("{'ID':'lock','Operation':'apply'}");
     const char *text = "{\"version\":4,\"serial\":1,\"lineage\":\"L\"}";
     const struct df_state_writer by = {.lock_id = "lock", .run = "net-1", .step_uid = r->uid};
+    const struct df_state_unlocker owner = {.step_uid = r->uid};
     must(df_state_lock(states, uid, info, r->uid, NULL, &err), &err);
     must(df_fs_replace(path, text, strlen(text), 0600, &err), &err);
     must(df_state_put(states, uid, path, NULL, &by, &err), &err);
-    must(df_state_unlock(states, uid, "lock", NULL, NULL, &err), &err);
+    must(df_state_unlock(states, uid, "lock", &owner, NULL, &err), &err);
 }
 
 static void play_run(struct world *w)

@@ -181,7 +181,7 @@ static void uids_that_could_lead_astray_are_refused(void **state)
         assert_int_equal(err.cls, DF_ERR_USER);
         assert_int_equal(df_state_open(w.states, uids[i], 0, &fd, &size, &err), -1);
         assert_int_equal(df_state_lock(w.states, uids[i], info, NULL, NULL, &err), -1);
-        assert_int_equal(df_state_unlock(w.states, uids[i], "A", NULL, NULL, &err), -1);
+        assert_int_equal(df_state_unlock(w.states, uids[i], "A", &anybody, NULL, &err), -1);
         assert_int_equal(df_state_release_dead(w.states, uids[i], STEP, &released, &err), -1);
         assert_int_equal(df_state_force_unlock(w.states, uids[i], &err), -1);
         assert_int_equal(df_state_versions(w.states, uids[i], &ret, &err), -1);

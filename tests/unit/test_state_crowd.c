@@ -28,7 +28,7 @@ static void put_for_ever(const struct child *c)
         if (put(&w, (int)i, "L", more, "A", &err) < 0)
             _exit(1);
         acknowledge(c, i);
-        if (df_state_unlock(w.states, UID, "A", NULL, NULL, &err) < 0)
+        if (df_state_unlock(w.states, UID, "A", &anybody, NULL, &err) < 0)
             _exit(1);
     }
 }
@@ -137,7 +137,7 @@ static void a_lock_of_a_step_is_written_under_by_that_step_alone(void **state)
     assert_string_equal(step, "step-1");
     assert_int_equal(df_state_lock_step(w.states, UID, "B", step, &err), 0);
     assert_string_equal(step, "");
-    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, NULL, &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", &anybody, NULL, &err), 0);
     assert_int_equal(df_state_lock_step(w.states, UID, "A", step, &err), 0);
     assert_string_equal(step, "");
 }
@@ -181,7 +181,7 @@ static bool write_under_lock(struct crowd *c, const char *id, unsigned roll)
     if (roll % 3 == 0)
         return good && df_state_release_dead(c->w->states, UID, id, &released, NULL) == 0 &&
                released;
-    return good && df_state_unlock(c->w->states, UID, id, NULL, NULL, NULL) == 0;
+    return good && df_state_unlock(c->w->states, UID, id, &anybody, NULL, NULL) == 0;
 }
 
 static void *live(void *arg)

@@ -70,13 +70,13 @@ static void a_lock_is_released_by_its_id_alone(void **state)
     static const char *const wrong[] = {"B", "", "a", NULL};
     for (size_t i = 0; i < DF_ARRAY_SIZE(wrong); i++) {
         DF_JSON cJSON *holder = NULL;
-        assert_failed(df_state_unlock(w.states, UID, wrong[i], NULL, &holder, &err), &err,
+        assert_failed(df_state_unlock(w.states, UID, wrong[i], &anybody, &holder, &err), &err,
                       DF_ERR_CONFLICT, "StateLocked");
         assert_string_equal(df_json_str(holder, "ID"), "A");
     }
-    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, NULL, &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", &anybody, NULL, &err), 0);
     assert_lock_id(&w, NULL);
-    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, NULL, &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", &anybody, NULL, &err), 0);
     must_lock(&w, "B", NULL);
 }
 
@@ -147,7 +147,7 @@ static void while_it_is_locked_only_the_holder_writes(void **state)
                   "StateLocked");
     assert_current(&w, 2);
     assert_int_equal(put(&w, 3, "L", "", "A", &err), 0);
-    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, NULL, &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", &anybody, NULL, &err), 0);
     /* A lock that was broken while its holder worked: serial and lineage still protect. */
     assert_int_equal(put(&w, 4, "L", "", "A", &err), 0);
     assert_failed(put(&w, 4, "L", ",\"x\":1", "A", &err), &err, DF_ERR_CONFLICT, "StaleSerial");
@@ -202,7 +202,7 @@ static void without_a_lock_a_person_replaces_no_state_that_holds_resources(void 
     assert_current(&w, 2);
     must_lock(&w, "A", NULL);
     assert_int_equal(put_by_person(&w, 3, full, "A", &err), 0);
-    assert_int_equal(df_state_unlock(w.states, UID, "A", NULL, NULL, &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", &anybody, NULL, &err), 0);
     must_put(&w, 4); /* a step has its own rules */
 }
 

@@ -313,8 +313,9 @@ static void put_state(struct world *w, const struct runner *r, const char *resou
 
 static void unlock(struct world *w)
 {
+    const struct df_state_unlocker admin = {.may_force = true};
     DF_FREE char *executor = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
-    assert_int_equal(df_state_unlock(w->s.states, executor, "1", NULL, NULL, NULL), 0);
+    assert_int_equal(df_state_unlock(w->s.states, executor, "1", &admin, NULL, NULL), 0);
 }
 
 static void assert_listed(struct world *w, const char *expected)

@@ -70,13 +70,14 @@ int df_state_push(struct df_states *s, const char *executor_uid, const char *pat
  * the holder's info. */
 int df_state_lock(struct df_states *s, const char *executor_uid, const cJSON *info,
                   const char *holder_step, cJSON **ret_holder, struct df_err *err) DF_MUST_CHECK;
-/* Who unlocks. */
+
 struct df_state_unlocker {
     const char *step_uid; /* NULL: a person */
     bool may_force;       /* also the lock of another step */
 };
-/* Unlocks. CONFLICT with *ret_holder if the lock has another ID. DENIED Forbidden if it is that of a step,
- * and not of this unlocker (NULL: whoever knows the ID). Success if there is no lock (a repeated unlock). */
+
+/* Unlocks. CONFLICT with *ret_holder if the lock has another ID. DENIED Forbidden if a step holds it that
+ * is not the unlocker, who may not force. Success if there is no lock (a repeated unlock). */
 int df_state_unlock(struct df_states *s, const char *executor_uid, const char *lock_id,
                     const struct df_state_unlocker *by, cJSON **ret_holder,
                     struct df_err *err) DF_MUST_CHECK;

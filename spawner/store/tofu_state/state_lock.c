@@ -121,7 +121,7 @@ int df_state_lock(struct df_states *s, const char *executor_uid, const cJSON *in
 static int check_unlocker(const cJSON *lock, const struct df_state_unlocker *by, struct df_err *err)
 {
     const char *step = df_json_str(lock, "holderStep");
-    if (!step || !by || by->may_force || df_streq(step, by->step_uid))
+    if (!step || by->may_force || df_streq(step, by->step_uid))
         return 0;
     return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
                           "step %s of a run holds the lock: it is released when the step ends, or "

@@ -369,11 +369,10 @@ int df_state_open_version(struct df_states *s, const char *uid, const struct df_
                : df_err_pass(err, &why);
 }
 
-/* The version of this number and its document, by one read of its blob. NOT_FOUND: there is none, or it is
- * a pair. */
-static int open_whole(struct df_states *s, const char *uid, int64_t number,
-                      struct df_state_version *ret, int *ret_fd, int64_t *ret_size,
-                      struct df_err *err)
+/* Opens the document of this version and checks it by its meta, in one read of its blob. NOT_FOUND: there is
+ * none, or it is a pair. */
+static int open_whole(struct df_states *s, const char *uid, int64_t number, int *ret_fd,
+                      int64_t *ret_size, struct df_err *err)
 {
     DF_BUF struct df_buf head = DF_BUF_INIT(DF_LIMIT_STATE_META);
     DF_JSON cJSON *meta = NULL;
@@ -390,7 +389,6 @@ static int open_whole(struct df_states *s, const char *uid, int64_t number,
         parse_whole(&key, &head, size, &meta, &begin, err) < 0 ||
         parse_version(uid, number, meta, &v, err) < 0)
         return -1;
-    *ret = v;
     return open_document(s, uid, &v, &key, &blob, begin, ret_fd, ret_size, err);
 }
 
@@ -398,11 +396,11 @@ int df_state_open_newest(struct df_states *s, const char *uid, int *ret_fd, int6
                          struct df_err *err)
 {
     struct df_state_version v = {0};
-    struct df_err why = {.cls = DF_ERR_NOT_FOUND};
+    struct df_err why = {.cls = DF_ERR_NOT_FOUND}; /* as without a hint */
     int64_t number = 0;
     if (check_hint(s, uid, &number, err) < 0)
         return -1;
-    if (number && open_whole(s, uid, number, &v, ret_fd, ret_size, &why) == 0) {
+    if (number && open_whole(s, uid, number, ret_fd, ret_size, &why) == 0) {
         df_state_remember(s, uid, number);
         return 0;
     }
