@@ -319,33 +319,43 @@ static int find_document(const struct df_state_key *key, int blob, int64_t size,
     return line ? 0 : fail_damaged(key->text, NO_LINE, err);
 }
 
-/* Opens the blob of a version, or the document of a pair. NOT_FOUND: there is neither. */
-static int open_blob(struct df_states *s, const char *uid, int64_t number, struct df_state_key *key,
-                     int *ret_fd, int64_t *ret_begin, struct df_err *err)
+/* The open blob of a version, or of the document of a pair. */
+struct version_blob {
+    struct df_state_key key;
+    int fd;
+    int64_t begin; /* of the document */
+};
+static void version_blob_close(struct version_blob *b)
+{
+    df_cleanup_fd(&b->fd);
+}
+#define VERSION_BLOB DF_CLEANUP(version_blob_close) struct version_blob
+
+/* NOT_FOUND: there is neither. */
+static int open_blob(struct df_states *s, const char *uid, int64_t number, struct version_blob *ret,
+                     struct df_err *err)
 {
     struct df_err why = {0};
     int64_t size = 0;
-    if (version_key(uid, number, WHOLE, key, err) < 0)
+    if (version_key(uid, number, WHOLE, &ret->key, err) < 0)
         return -1;
-    if (df_blob_open_read(s->blobs, key->text, ret_fd, &size, &why) == 0)
-        return find_document(key, *ret_fd, size, ret_begin, err);
-    *ret_begin = 0;
+    if (df_blob_open_read(s->blobs, ret->key.text, &ret->fd, &size, &why) == 0)
+        return find_document(&ret->key, ret->fd, size, &ret->begin, err);
+    ret->begin = 0;
     if (why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
-    return version_key(uid, number, PAIR_DOCUMENT, key, err) < 0
+    return version_key(uid, number, PAIR_DOCUMENT, &ret->key, err) < 0
                ? -1
-               : df_blob_open_read(s->blobs, key->text, ret_fd, NULL, err);
+               : df_blob_open_read(s->blobs, ret->key.text, &ret->fd, NULL, err);
 }
 
-/* From an open blob in which the document begins there. */
 static int open_document(struct df_states *s, const char *uid, const struct df_state_version *v,
-                         const struct df_state_key *key, int *blob, int64_t begin, int *ret_fd,
-                         int64_t *ret_size, struct df_err *err)
+                         struct version_blob *b, int *ret_fd, int64_t *ret_size, struct df_err *err)
 {
     DF_CLOSE int fd = -1;
     int64_t size = 0;
     struct df_err why = {0};
-    if (df_state_unseal(s, key, blob, begin, &fd, &size, &why) < 0)
+    if (df_state_unseal(s, &b->key, &b->fd, b->begin, &fd, &size, &why) < 0)
         return why.cls == DF_ERR_DENIED && !why.os_errno ? sealed_otherwise(s, uid, v, err)
                                                          : df_err_pass(err, &why);
     if (check_digest(uid, v, fd, err) < 0)
@@ -358,38 +368,35 @@ static int open_document(struct df_states *s, const char *uid, const struct df_s
 int df_state_open_version(struct df_states *s, const char *uid, const struct df_state_version *v,
                           int *ret_fd, int64_t *ret_size, struct df_err *err)
 {
-    struct df_state_key key;
-    DF_CLOSE int blob = -1;
-    int64_t begin = 0;
+    VERSION_BLOB b = {.fd = -1};
     struct df_err why = {0};
-    if (open_blob(s, uid, v->number, &key, &blob, &begin, &why) == 0)
-        return open_document(s, uid, v, &key, &blob, begin, ret_fd, ret_size, err);
+    if (open_blob(s, uid, v->number, &b, &why) == 0)
+        return open_document(s, uid, v, &b, ret_fd, ret_size, err);
     return why.cls == DF_ERR_NOT_FOUND
                ? unreadable(uid, v, "its file is missing", "restore it from a copy", err)
                : df_err_pass(err, &why);
 }
 
-/* Opens the document of this version and checks it by its meta, in one read of its blob. NOT_FOUND: there is
- * none, or it is a pair. */
+/* Opens the document of this version and checks it by its meta, in one read of its blob. NOT_FOUND:
+ * there is none, or it is a pair. */
 static int open_whole(struct df_states *s, const char *uid, int64_t number, int *ret_fd,
                       int64_t *ret_size, struct df_err *err)
 {
     DF_BUF struct df_buf head = DF_BUF_INIT(DF_LIMIT_STATE_META);
     DF_JSON cJSON *meta = NULL;
-    DF_CLOSE int blob = -1;
-    struct df_state_key key;
+    VERSION_BLOB b = {.fd = -1};
     struct df_state_version v = {0};
     struct df_err why = {0};
-    int64_t size = 0, begin = 0;
-    if (version_key(uid, number, WHOLE, &key, err) < 0)
+    int64_t size = 0;
+    if (version_key(uid, number, WHOLE, &b.key, err) < 0)
         return -1;
-    if (df_blob_open_read(s->blobs, key.text, &blob, &size, &why) < 0)
-        return fail_blob(key.text, &why, err);
-    if (df_fs_read_at(blob, 0, size, &head, err) < 0 ||
-        parse_whole(&key, &head, size, &meta, &begin, err) < 0 ||
+    if (df_blob_open_read(s->blobs, b.key.text, &b.fd, &size, &why) < 0)
+        return fail_blob(b.key.text, &why, err);
+    if (df_fs_read_at(b.fd, 0, size, &head, err) < 0 ||
+        parse_whole(&b.key, &head, size, &meta, &b.begin, err) < 0 ||
         parse_version(uid, number, meta, &v, err) < 0)
         return -1;
-    return open_document(s, uid, &v, &key, &blob, begin, ret_fd, ret_size, err);
+    return open_document(s, uid, &v, &b, ret_fd, ret_size, err);
 }
 
 int df_state_open_newest(struct df_states *s, const char *uid, int *ret_fd, int64_t *ret_size,
