@@ -121,6 +121,12 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/l
 	@mkdir -p $(@D)
 	$(SAY) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
+# For tests/integration/test_clocks.py: libfaketime and jemalloc wait for each other.
+LIBC_BIN := $(B)/tools/dayfly-libc
+$(LIBC_BIN): $(call obj,spawner/main.c) $(B)/libspawner.a $(B)/libcommon.a
+	@mkdir -p $(@D)
+	$(SAY) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(SPAWNER_LIBS) $(COMMON_LIBS)
 $(B)/tools/%: $(B)/obj/tests/tools/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(SAY) LD $@
@@ -137,7 +143,7 @@ $(B)/record/%: $(B)/obj/tests/unit/test_%.o $(B)/obj/tests/unit/record_admit.o $
 .PHONY: unit-programs bench-programs tool-programs
 unit-programs: $(UNIT_BIN)
 bench-programs: $(BENCH_BIN)
-tool-programs: $(TOOL_BIN) $(RECORD_BIN)
+tool-programs: $(TOOL_BIN) $(RECORD_BIN) $(LIBC_BIN)
 
 ## run the unit tests; `make unit T=buf` runs tests/unit/test_buf.c alone
 .PHONY: unit

@@ -16,7 +16,8 @@ class Off(Pods):
     def __init__(self, offset, *args, **kwargs):
         super().__init__(*args, **kwargs)
         self.offset = offset
-        self.server.program = ROOT / "build/dayfly"  # a sanitizer wants to be loaded first, too
+        # A sanitizer wants to be loaded first, too, and jemalloc asks for the time before libfaketime is ready.
+        self.server.program = ROOT / "build/tools/dayfly-libc"
 
     def start(self):
         library, = glob.glob("/usr/lib/*/faketime/libfaketimeMT.so.1")  # the program would stand between us and the service
