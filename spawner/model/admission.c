@@ -279,12 +279,16 @@ void df_admission_describe(const struct df_admission *a, const struct df_admissi
                            char *to, size_t size)
 {
     static const char *const words[] = {"", " in the namespace ", " of the class "};
+    static const char *const keys[] = {"limits.steps", "limits.perNamespace", "classes."};
+    const char *of = limit_key(step, step->by);
+    bool is_class = step->by == DF_ADMISSION_CLASS;
     size_t ahead = df_admission_ahead(a, step);
     bool is_one = step->live == 1;
     char before[48] = "it is the next";
     if (ahead)
         (void)snprintf(before, sizeof(before), "%zu before this one", ahead);
-    (void)snprintf(to, size, "%lld step%s%s%s %s, the limit is %lld; %s", (long long)step->live,
-                   is_one ? "" : "s", words[step->by], limit_key(step, step->by),
-                   is_one ? "runs" : "run", (long long)step->limit, before);
+    (void)snprintf(to, size, "%lld step%s%s%s %s, the limit is %lld (%s%s%s); %s",
+                   (long long)step->live, is_one ? "" : "s", words[step->by], of,
+                   is_one ? "runs" : "run", (long long)step->limit, keys[step->by],
+                   is_class ? of : "", is_class ? ".limit" : "", before);
 }

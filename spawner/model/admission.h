@@ -78,7 +78,7 @@ int df_admission_decide(struct df_admission *a, const struct df_admission_limits
 /* The queue position: how many steps that wait for the same limit are before this one. */
 size_t df_admission_ahead(const struct df_admission *a, const struct df_admission_step *step);
 
-/* A message for people: "12 steps run, the limit is 12; 3 before this one". */
+/* A message for people: "12 steps run, the limit is 12 (limits.steps); 3 before this one". */
 void df_admission_describe(const struct df_admission *a, const struct df_admission_step *step,
                            char *to, size_t size);
 

@@ -363,7 +363,7 @@ def test_a_class_brings_its_steps_to_its_nodes_and_no_more_than_its_limit(home, 
         pod = pods.wait_pod(f"{run}-plan", lambda p: p["spec"].get("nodeName"))
         assert pod["spec"]["nodeName"] == node and container_of(pod)["resources"] == {"requests": {"cpu": "2"}}
         pods.home.dayfly("run", "dns", "--detach")
-        wait_for("the second of the class to wait for the first", lambda: "1 step of the class large runs, the limit is 1"
+        wait_for("the second of the class to wait for the first", lambda: "1 step of the class large runs, the limit is 1 (classes.large.limit)"
                  in json.dumps(pods.document("taskactions", "dns-1-plan")["status"]["conditions"]))
 
         pods.home.dayfly("cancel", "dns-1")

@@ -295,12 +295,14 @@ static void who_waits_is_told_how_many_run_and_how_many_are_before(void **state)
     static const struct {
         const char *name, *text;
     } told[] = {
-        {"a", "12 steps run, the limit is 12; it is the next"},
-        {"d", "12 steps run, the limit is 12; 3 before this one"},
-        {"b", "1 step of the class gpu runs, the limit is 1; it is the next"},
-        {"c", "2 steps in the namespace m run, the limit is 2; it is the next"},
+        {"a", "12 steps run, the limit is 12 (limits.steps); it is the next"},
+        {"d", "12 steps run, the limit is 12 (limits.steps); 3 before this one"},
+        {"b", "1 step of the class gpu runs, the limit is 1 (classes.gpu.limit); it is the next"},
+        {"c",
+         "2 steps in the namespace m run, the limit is 2 (limits.perNamespace); it is the next"},
         /* The first limit that holds it back: of all, the namespace, the class. */
-        {"e", "2 steps in the namespace m run, the limit is 2; 1 before this one"},
+        {"e",
+         "2 steps in the namespace m run, the limit is 2 (limits.perNamespace); 1 before this one"},
     };
     struct df_admission a = {0};
     DF_JSON cJSON *classes = cJSON_Parse("{\"gpu\":{\"limit\":1}}");

@@ -179,7 +179,7 @@ static void the_apply_has_the_slot_of_its_plan(void **state)
     assert_false(df_label_has(plan, DF_LABEL_LIVE));
     make_executor(w, "dns", "");
     run(w, "dns", AUTO);
-    await_condition(w, "dns-1-plan", "1 step runs, the limit is 1; it is the next");
+    await_condition(w, "dns-1-plan", "1 step runs, the limit is 1 (limits.steps); it is the next");
     assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
     assert_int_equal(try_result(&apply, APPLIED, NULL), 0);
     end_processes(w, PLAN, 0, "exited with code 0");

@@ -108,11 +108,11 @@ static void a_step_that_finds_no_place_says_how_many_run_and_how_many_are_before
     ask(w, "net", "", DRY);
     struct runner r = claim(w, "net-1-plan");
     ask(w, "dns", "", DRY);
-    await_message(w, "dns-1-plan", "1 step runs, the limit is 1; it is the next");
+    await_message(w, "dns-1-plan", "1 step runs, the limit is 1 (limits.steps); it is the next");
     ask(w, "web", "", DRY);
-    await_message(w, "web-1-plan", "1 step runs, the limit is 1; 1 before this one");
+    await_message(w, "web-1-plan", "1 step runs, the limit is 1 (limits.steps); 1 before this one");
     await_value(w, DF_KIND_RUN, "dns-1", "status.message",
-                "1 step runs, the limit is 1; it is the next");
+                "1 step runs, the limit is 1 (limits.steps); it is the next");
     report(&r, NOTHING_TO_DO);
     finish(w, "dns-1-plan");
     finish(w, "web-1-plan");
@@ -130,11 +130,11 @@ static void the_higher_priority_starts_first_whenever_it_came(void **state)
     ask(w, "net", "", DRY);
     struct runner r = claim(w, "net-1-plan");
     ask(w, "low", "", "{'action':'dry-run','priority':-1}");
-    await_message(w, "low-1-plan", "1 step runs, the limit is 1; it is the next");
+    await_message(w, "low-1-plan", "1 step runs, the limit is 1 (limits.steps); it is the next");
     ask(w, "mean", "", DRY);
-    await_message(w, "mean-1-plan", "1 step runs, the limit is 1; it is the next");
+    await_message(w, "mean-1-plan", "1 step runs, the limit is 1 (limits.steps); it is the next");
     ask(w, "high", "", "{'action':'dry-run','priority':9}");
-    await_message(w, "high-1-plan", "1 step runs, the limit is 1; it is the next");
+    await_message(w, "high-1-plan", "1 step runs, the limit is 1 (limits.steps); it is the next");
     report(&r, NOTHING_TO_DO);
     finish(w, "high-1-plan");
     assert_int_equal(fake_find(&w->engine, "low-1-plan")->creates, 0);
@@ -153,9 +153,9 @@ static void what_has_begun_is_finished_before_another_run_begins(void **state)
     ask(w, "net", "", AUTO);
     (void)await_start(w, "net-1-plan");
     ask(w, "dns", "", DRY);
-    await_message(w, "dns-1-plan", "1 step runs, the limit is 1; it is the next");
+    await_message(w, "dns-1-plan", "1 step runs, the limit is 1 (limits.steps); it is the next");
     ask(w, "high", "", "{'action':'dry-run','priority':9}");
-    await_message(w, "high-1-plan", "1 step runs, the limit is 1; it is the next");
+    await_message(w, "high-1-plan", "1 step runs, the limit is 1 (limits.steps); it is the next");
     play_plan(w, "net-1", "net-1-plan");
     struct runner high = claim(w, "high-1-plan");
     await_refused(w, "net-1-apply");
@@ -180,7 +180,7 @@ static void the_order_outlives_a_restart(void **state)
         DF_FREE char *body = df_strf("{'action':'dry-run','priority':%d}", i);
         DF_FREE char *step = df_strf("%s-1-plan", names[i]);
         ask(w, names[i], "", body);
-        await_message(w, step, "1 step runs, the limit is 1; it is the next");
+        await_message(w, step, "1 step runs, the limit is 1 (limits.steps); it is the next");
     }
     df_control_stop(w->s.control, false);
     df_control_free(w->s.control);
@@ -205,11 +205,14 @@ static void who_waits_in_vain_holds_nobody_back(void **state)
     ask(w, "net", "", DRY);
     struct runner r = claim(w, "net-1-plan");
     ask(w, "canceled", "", "{'action':'dry-run','priority':9}");
-    await_message(w, "canceled-1-plan", "1 step runs, the limit is 1; it is the next");
+    await_message(w, "canceled-1-plan",
+                  "1 step runs, the limit is 1 (limits.steps); it is the next");
     ask(w, "gone", "", "{'action':'dry-run','priority':8}");
-    await_message(w, "gone-1-plan", "1 step runs, the limit is 1; 1 before this one");
+    await_message(w, "gone-1-plan",
+                  "1 step runs, the limit is 1 (limits.steps); 1 before this one");
     ask(w, "last", "", DRY);
-    await_message(w, "last-1-plan", "1 step runs, the limit is 1; 2 before this one");
+    await_message(w, "last-1-plan",
+                  "1 step runs, the limit is 1 (limits.steps); 2 before this one");
     assert_int_equal(
         df_request_cancel_run(&w->s, "canceled-1", DF_ROLE_WRITE, "ann", NULL, NULL, NULL), 0);
     await_value(w, DF_KIND_RUN, "canceled-1", "status.phase", "Canceled");
@@ -248,7 +251,9 @@ static void a_class_has_a_limit_of_its_own_and_holds_back_nobody_else(void **sta
     ask(w, "net", "'class':'gpu'", DRY);
     struct runner r = claim(w, "net-1-plan");
     ask(w, "dns", "", "{'action':'dry-run','class':'gpu'}");
-    await_message(w, "dns-1-plan", "1 step of the class gpu runs, the limit is 1; it is the next");
+    await_message(
+        w, "dns-1-plan",
+        "1 step of the class gpu runs, the limit is 1 (classes.gpu.limit); it is the next");
     ask(w, "web", "'class':'gpu'", "{'action':'dry-run','class':'small'}");
     finish(w, "web-1-plan");
     assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
@@ -318,7 +323,8 @@ static void a_namespace_has_a_limit_of_its_own(void **state)
     struct runner r = claim(w, "net-1-plan");
     ask(w, "dns", "", DRY);
     await_message(w, "dns-1-plan",
-                  "1 step in the namespace default runs, the limit is 1; it is the next");
+                  "1 step in the namespace default runs, the limit is 1 (limits.perNamespace); it "
+                  "is the next");
     report(&r, NOTHING_TO_DO);
     finish(w, "dns-1-plan");
     await_settled(w);
@@ -334,7 +340,7 @@ static void what_the_engine_puts_off_keeps_its_place(void **state)
     ask(w, "net", "", DRY);
     await_creates(w, "net-1-plan", 2);
     ask(w, "dns", "", "{'action':'dry-run','priority':9}");
-    await_message(w, "dns-1-plan", "1 step runs, the limit is 1; it is the next");
+    await_message(w, "dns-1-plan", "1 step runs, the limit is 1 (limits.steps); it is the next");
     (void)pthread_mutex_lock(&w->engine.lock);
     w->engine.create_error = (struct df_err){0};
     (void)pthread_mutex_unlock(&w->engine.lock);
