@@ -43,9 +43,6 @@ LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
 ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
 REDIS_LIBS := build/hiredis/lib/libhiredis_ssl.a build/hiredis/lib/libhiredis.a
 COMMON_LIBS := -lcjson -lyaml -l:libexpat.a build/curl/lib/libcurl.a $(REDIS_LIBS) $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
-# Of build/dayfly alone: sanitizers bring an allocator of their own, and the runner has little to allocate.
-MALLOC_release := -l:libjemalloc_pic.a
-MALLOC_clang := $(MALLOC_release)
 SPAWNER_LIBS := build/microhttpd/lib/libmicrohttpd.a -lgnutls -lsqlite3
 
 COMMON_SRC := $(sort $(wildcard common/*/*.c))
@@ -91,9 +88,15 @@ $(B)/lib%.a:
 	$(SAY) AR $@
 	$(Q)$(AR) crs $@ $^
 
-$(B)/dayfly: $(call obj,spawner/main.c) $(B)/libspawner.a $(B)/libcommon.a
+# The runner has little to allocate, and a sanitizer brings an allocator of its own. libfaketime and jemalloc wait for each other:
+# tests/integration/test_clocks.py runs the program with the C library's.
+LIBC_BIN := $(B)/tools/dayfly-libc
+ALLOCATOR :=
+$(B)/dayfly: ALLOCATOR := $(if $(filter release clang,$(VARIANT)),-l:libjemalloc_pic.a)
+$(B)/dayfly $(LIBC_BIN): $(call obj,spawner/main.c) $(B)/libspawner.a $(B)/libcommon.a
+	@mkdir -p $(@D)
 	$(SAY) LD $@
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(SPAWNER_LIBS) $(MALLOC_$(VARIANT)) $(COMMON_LIBS)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(SPAWNER_LIBS) $(ALLOCATOR) $(COMMON_LIBS)
 
 $(B)/dayfly-runner: $(call obj,runner/main.c) $(B)/librunner.a $(B)/libcommon.a
 	$(SAY) LD $@
@@ -121,12 +124,6 @@ $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/l
 	@mkdir -p $(@D)
 	$(SAY) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
-# For tests/integration/test_clocks.py: libfaketime and jemalloc wait for each other.
-LIBC_BIN := $(B)/tools/dayfly-libc
-$(LIBC_BIN): $(call obj,spawner/main.c) $(B)/libspawner.a $(B)/libcommon.a
-	@mkdir -p $(@D)
-	$(SAY) LD $@
-	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(SPAWNER_LIBS) $(COMMON_LIBS)
 $(B)/tools/%: $(B)/obj/tests/tools/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(SAY) LD $@

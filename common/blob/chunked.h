@@ -19,8 +19,9 @@ int df_blob_chunked_open(struct df_objects *objects, const char *directory, stru
 struct df_blob_chunked {
     struct df_blob blob;
     struct df_objects *objects;
-    int64_t swept_ms;              /* monotonic, atomic: of the last sweep for orphans */
-    struct df_blob_head_cache put; /* last here; empty if the store tells no versions */
+    int64_t swept_ms; /* monotonic, atomic: of the last sweep for orphans */
+    /* What was put here last; empty if the store tells no versions. */
+    struct df_blob_head_cache put;
 };
 
 static inline struct df_blob_chunked *df_blob_chunked_of(struct df_blob *b)
