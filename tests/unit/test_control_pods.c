@@ -2,6 +2,7 @@
  */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -51,6 +52,39 @@ static void a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what(v
     assert_value(w, DF_KIND_RUN, "net-1", "status.message",
                  "the pod was evicted (the runner: interrupted)");
     assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "status.exitCode", "2");
+    await_settled(w);
+}
+
+static _Atomic(const struct runner *) reports_while_asked;
+
+/* A df_engine_ops.status: before it answers, the runner reports that it was interrupted and the pod
+ * ends. */
+static int status_after_report(struct df_engine *e, const struct df_engine_step *step,
+                               struct df_engine_observation *ret, struct df_err *err)
+{
+    const struct runner *r = atomic_exchange(&reports_while_asked, NULL);
+    if (r && try_result(r, "{'exitCode':2,'reason':'Canceled','message':'interrupted'}", err) < 0)
+        return -1;
+    if (r)
+        end_processes(r->w, r->name, 2, "the pod was evicted");
+    return fake_status(e, step, ret, err);
+}
+
+static void a_report_that_comes_while_the_engine_is_asked_is_kept(void **state)
+{
+    struct world *w = *state;
+    work_in_pods(w);
+    static struct df_engine_ops ops;
+    ops = *w->engine.engine.ops;
+    ops.status = status_after_report;
+    w->engine.engine.ops = &ops;
+    begin(w, AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    atomic_store(&reports_while_asked, &r);
+    engine_sees(w, "net-1-plan", "Evicted", "the pod was evicted");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.message",
+                 "the pod was evicted (the runner: interrupted)");
     await_settled(w);
 }
 
@@ -131,6 +165,7 @@ int main(void)
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what),
+        TEST(a_report_that_comes_while_the_engine_is_asked_is_kept),
         TEST(what_an_interrupted_runner_left_behind_is_explained_as_well),
         TEST(steps_in_pods_live_on_when_the_spawner_stops),
         TEST(what_was_in_the_way_of_a_pod_is_not_said_when_it_is_over),
