@@ -162,7 +162,7 @@ int df_sender_append(struct df_sender *s, enum df_stream stream, const char *byt
 void df_sender_progress(struct df_sender *s, const cJSON *body, bool hurries)
 {
     (void)pthread_mutex_lock(&s->lock);
-    df_unsent_add(&s->progress, body, hurries);
+    df_unsent_add(&s->progress, body, hurries, df_mono_ms());
     (void)pthread_cond_signal(&s->work);
     (void)pthread_mutex_unlock(&s->lock);
 }

@@ -18,11 +18,13 @@ static void merge_member(cJSON *into, const cJSON *member)
         (void)!df_json_append(old, cJSON_Duplicate(item, true), NULL);
 }
 
-void df_unsent_add(struct df_unsent *p, const cJSON *body, bool hurries)
+void df_unsent_add(struct df_unsent *p, const cJSON *body, bool hurries, int64_t now_ms)
 {
     p->hurries |= hurries;
-    if (!p->body)
+    if (!p->body) {
         p->body = cJSON_CreateObject();
+        p->since_ms = now_ms;
+    }
     const cJSON *member;
     cJSON_ArrayForEach (member, body)
         if (p->body)
@@ -34,7 +36,7 @@ void df_unsent_put_back(struct df_unsent *p, struct df_unsent *failed)
     struct df_unsent later = *p;
     *p = *failed;
     *failed = (struct df_unsent){0};
-    df_unsent_add(p, later.body, later.hurries);
+    df_unsent_add(p, later.body, later.hurries, later.since_ms);
     df_unsent_free(&later);
 }
 
@@ -42,5 +44,6 @@ int64_t df_unsent_due_ms(const struct df_unsent *p, int64_t last_ms)
 {
     if (!p->body)
         return INT64_MAX;
-    return last_ms + (p->hurries ? DF_PROGRESS_GAP_MS : DF_PROGRESS_LAZY_MS);
+    int64_t next_ms = last_ms + DF_PROGRESS_GAP_MS, lazy_ms = p->since_ms + DF_PROGRESS_LAZY_MS;
+    return p->hurries || lazy_ms < next_ms ? next_ms : lazy_ms;
 }
