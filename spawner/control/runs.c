@@ -512,13 +512,14 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
     return df_json_equal(before, executor) ? 1 : 0;
 }
 
-/* False, too, if the state is kept elsewhere or cannot be read: it may hold anything. */
+/* False, too, if the state is kept elsewhere or cannot be read: it may hold anything. What a successful
+ * apply added is in it. */
 static bool has_empty_state(const struct pass *p)
 {
     struct df_state_holdings h = {0};
     struct df_err why = {0};
     if (!df_streq(df_run_phase(p->run), "Succeeded") || !p->apply ||
-        !df_storage_is_managed(p->apply))
+        !df_storage_is_managed(p->apply) || df_json_int(p->run, "status.applySummary.add", 0) > 0)
         return false;
     return df_state_holdings(p->c->s->states, df_json_str(p->executor, "metadata.uid"), &h, &why) ==
                0 &&
@@ -534,8 +535,9 @@ static int write_executor(struct pass *p, struct df_err *err)
                            NULL, err);
 }
 
-static int write_run(struct pass *p, const cJSON *before, struct df_err *err)
+static int write_run(struct pass *p, const cJSON *before, int64_t *wake_us, struct df_err *err)
 {
+    int64_t due_us = 0;
     const char *phase = df_run_phase(p->run);
     if (!df_run_is_final(p->run) &&
         df_set_conditions(p->run, DF_OUTCOME_NONE, phase, df_json_str(p->run, "status.message"),
@@ -543,6 +545,12 @@ static int write_run(struct pass *p, const cJSON *before, struct df_err *err)
         return -1;
     if (!p->is_reopened && df_json_equal(before, p->run))
         return 0;
+    if (!p->is_reopened && df_run_due_us(before, p->run, p->plan, p->now_us, &due_us, err) < 0)
+        return -1;
+    if (due_us) {
+        *wake_us = *wake_us && *wake_us < due_us ? *wake_us : due_us;
+        return 0;
+    }
     if (write_executor(p, err) < 0)
         return -1;
     return df_store_update(p->c->s->store, DF_KIND_RUN, p->run, NULL, err);
@@ -593,7 +601,7 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     if (settle_lost(p, &view, &v, err) < 0 || check_lineage(p, &view, &v, err) < 0 ||
         check_moved(p, &v, err) < 0 ||
         df_errored_settle(p->c->s, p->run, &p->executor, &v, err) < 0 || act(p, &v, err) < 0 ||
-        write_run(p, before, err) < 0)
+        write_run(p, before, &v.wake_us, err) < 0)
         return -1;
     if (v.next == DF_RUN_FINISH) {
         discard_plan(p);

@@ -12,6 +12,7 @@
 #include "spawner/model/move.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
+#include "spawner/model/task_parts.h"
 
 static const char *const final_phases[] = {"Succeeded", "Failed", "Canceled", "Discarded"};
 
@@ -288,6 +289,32 @@ int df_run_reopen(cJSON *run, struct df_err *err)
     for (size_t i = 0; i < DF_ARRAY_SIZE(of_the_end); i++)
         cJSON_DeleteItemFromObjectCaseSensitive(status, of_the_end[i]);
     return df_json_set_str(status, "phase", began ? "Running" : "Pending", err);
+}
+
+#define TOOL_AFTER_US INT64_C(1000000)
+
+static int set_as_in(cJSON *status, const char *key, const cJSON *other, struct df_err *err)
+{
+    const cJSON *item = cJSON_GetObjectItemCaseSensitive(df_json_at(other, "status"), key);
+    return item ? df_json_set(status, key, cJSON_Duplicate(item, true), err) : 0;
+}
+
+int df_run_due_us(const cJSON *before, const cJSON *run, const cJSON *plan, int64_t now_us,
+                  int64_t *ret, struct df_err *err)
+{
+    int64_t due_us = df_task_timeline(plan, "initialized", 0) + TOOL_AFTER_US;
+    *ret = 0;
+    bool is_news = df_json_at(run, "status.tool") && !df_json_at(before, "status.tool");
+    if (!is_news || now_us >= due_us || now_us < due_us - TOOL_AFTER_US) /* or another clock */
+        return 0;
+    DF_JSON cJSON *same = cJSON_Duplicate(before, true);
+    cJSON *status = df_json_object_at(same, "status");
+    if (!status)
+        return df_fail_oom(err);
+    if (set_as_in(status, "source", run, err) < 0 || set_as_in(status, "tool", run, err) < 0)
+        return -1;
+    *ret = df_json_equal(same, run) ? due_us : 0;
+    return 0;
 }
 
 struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)

@@ -48,50 +48,62 @@ static int load(struct df_spawner *s, const char *uid, cJSON **ret, struct df_er
 
 /* ---- who wrote it ---- */
 
-/* The step that wrote the outputs of this version (0: the newest): "" if a person did. A version that
- * is gone or damaged may be that of any step: *ret_known is false. */
-static int find_writer(struct df_spawner *s, const char *executor, int64_t version, char ret[64],
+/* The meta of a version (0: the newest), which the caller deletes; NULL: it is gone or damaged. */
+static int find_meta(struct df_spawner *s, const char *executor, int64_t version, cJSON **ret,
+                     struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_state_meta(s->states, executor, version, ret, &why) == 0)
+        return 0;
+    *ret = NULL;
+    return why.cls == DF_ERR_NOT_FOUND || df_streq(why.reason, "StateUnreadable")
+               ? 0
+               : df_err_pass(err, &why);
+}
+
+/* The step that wrote the outputs of the version with this meta (NULL: nobody knows): "" if a person
+ * did. A rollback has those of an older version. One that is gone or damaged may be that of any step:
+ * *ret_known is false. */
+static int find_writer(struct df_spawner *s, const char *executor, const cJSON *meta, char ret[64],
                        bool *ret_known, struct df_err *err)
 {
+    DF_JSON cJSON *older = NULL;
+    int64_t of, before = INT64_MAX;
     *ret_known = false;
-    for (int64_t before = INT64_MAX;;) {
-        DF_JSON cJSON *v = NULL;
-        struct df_err why = {0};
-        if (df_state_meta(s->states, executor, version, &v, &why) < 0)
-            return why.cls == DF_ERR_NOT_FOUND || df_streq(why.reason, "StateUnreadable")
-                       ? 0
-                       : df_err_pass(err, &why);
-        int64_t of = df_json_int(v, "rollbackOf", 0);
-        const char *step = df_json_str(v, "step");
-        if (of <= 0) {
-            (void)snprintf(ret, 64, "%s", step ? step : "");
-            *ret_known = true;
-            return 0;
-        }
+    for (; meta && (of = df_json_int(meta, "rollbackOf", 0)) > 0; meta = older) {
         if (of >= before)
             return 0;
-        before = version = of;
+        before = of;
+        df_cleanup_json(&older);
+        if (find_meta(s, executor, of, &older, err) < 0)
+            return -1;
     }
+    const char *step = df_json_str(meta, "step");
+    (void)snprintf(ret, 64, "%s", step ? step : "");
+    *ret_known = meta != NULL;
+    return 0;
 }
 
 /* ---- the runner's side ---- */
 
-/* The outputs of the current state, and what is stored for them. Both: df_json_wipe(). */
+/* The outputs of the current state, and what is stored for them: df_json_wipe(). */
 struct known {
     cJSON *outputs, *shown;
+    cJSON *meta; /* of the current state; NULL: there is none */
 };
 
 static void known_free(struct known *k)
 {
     df_json_wipe(k->outputs);
     df_json_wipe(k->shown);
+    cJSON_Delete(k->meta);
 }
 
 static int know(struct df_spawner *s, const char *executor, struct known *ret, struct df_err *err)
 {
-    return df_state_outputs(s->states, executor, 0, false, &ret->outputs, err) < 0
-               ? -1
-               : load(s, executor, &ret->shown, err);
+    if (df_state_current_outputs(s->states, executor, &ret->outputs, &ret->meta, err) < 0)
+        return -1;
+    return ret->outputs->child ? load(s, executor, &ret->shown, err) : 0;
 }
 
 static int add_missing(const cJSON *output, const char *digest, cJSON *missing, struct df_err *err)
@@ -122,7 +134,7 @@ static int check_ripe(struct df_spawner *s, const char *executor, const cJSON *v
     bool is_known = false;
     const char *at = df_json_str(v, "createdAt");
     int64_t us;
-    if (find_writer(s, executor, df_json_int(v, "version", 0), writer, &is_known, err) < 0)
+    if (find_writer(s, executor, v, writer, &is_known, err) < 0)
         return -1;
     *ret = (is_known && !*writer) || (at && df_time_parse(at, &us, NULL) == 0 &&
                                       df_real_us() - us > DF_SHOWN_RIPE_SECONDS * INT64_C(1000000));
@@ -161,29 +173,28 @@ static int list_foreign(struct df_spawner *s, const char *executor, const char *
 }
 
 /* The newest version that this step did not write, which the caller deletes; NULL: there is none.
- * Most steps write one version: a list, which reads every meta, is rarely needed. */
-static int version_before(struct df_spawner *s, const char *executor, const char *step, cJSON **ret,
-                          struct df_err *err)
+ * newest: the meta of the current one. Most steps write one version: a list, which reads every meta, is
+ * rarely needed. */
+static int version_before(struct df_spawner *s, const char *executor, const cJSON *newest,
+                          const char *step, cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *newest = NULL;
-    struct df_err why = {0};
-    if (df_state_meta(s->states, executor, 0, &newest, &why) < 0 && why.cls == DF_ERR_NOT_FOUND)
-        return 0;
     int64_t number = df_json_int(newest, "version", 0);
-    if (newest && !is_of(newest, step))
-        *ret = DF_TAKE(newest);
-    else
-        *ret = open_foreign(s, executor, number - 1, step);
+    if (!is_of(newest, step)) {
+        *ret = cJSON_Duplicate(newest, true);
+        return *ret ? 0 : df_fail_oom(err);
+    }
+    *ret = open_foreign(s, executor, number - 1, step);
     return *ret || number == 1 ? 0 : list_foreign(s, executor, step, ret, err);
 }
 
-static int find_origins(struct df_spawner *s, const cJSON *task, struct origins *ret,
-                        struct df_err *err)
+/* newest: the meta of the current state. */
+static int find_origins(struct df_spawner *s, const cJSON *task, const cJSON *newest,
+                        struct origins *ret, struct df_err *err)
 {
     DF_JSON cJSON *v = NULL;
     const char *executor = df_json_str(task, "spec.executorRef.uid");
     ret->makes = df_streq(df_json_str(task, "spec.action"), "apply");
-    if (version_before(s, executor, df_json_str(task, "metadata.uid"), &v, err) < 0)
+    if (version_before(s, executor, newest, df_json_str(task, "metadata.uid"), &v, err) < 0)
         return -1;
     if (!v)
         return 0;
@@ -228,7 +239,8 @@ static int add_missing_of(struct df_spawner *s, const cJSON *task, const struct 
     size_t count = 0;
     if (!list)
         return df_fail_oom(err);
-    if (list_unknown(k, list, &count, err) < 0 || (count && find_origins(s, task, &o, err) < 0))
+    if (list_unknown(k, list, &count, err) < 0 ||
+        (count && find_origins(s, task, k->meta, &o, err) < 0))
         return -1;
     for (size_t i = 0; i < count; i++)
         if (add_if_known(&o, list[i], missing, err) < 0)
@@ -334,7 +346,7 @@ static int finish(cJSON *outputs, bool hide, struct df_err *err)
 int df_shown_apply(struct df_spawner *s, const char *executor_uid, int64_t version, cJSON *outputs,
                    struct df_err *err)
 {
-    DF_JSON cJSON *of_executor = NULL, *of_step = NULL;
+    DF_JSON cJSON *of_executor = NULL, *of_step = NULL, *meta = NULL;
     char step[64] = "";
     bool is_known = false;
     size_t left = 0;
@@ -343,7 +355,8 @@ int df_shown_apply(struct df_spawner *s, const char *executor_uid, int64_t versi
         return -1;
     if (!left)
         return finish(outputs, false, err);
-    if (find_writer(s, executor_uid, version, step, &is_known, err) < 0)
+    if (find_meta(s, executor_uid, version, &meta, err) < 0 ||
+        find_writer(s, executor_uid, meta, step, &is_known, err) < 0)
         return -1;
     if (*step &&
         (load(s, step, &of_step, err) < 0 || show_stored(of_step, outputs, &left, err) < 0))

@@ -507,9 +507,40 @@ static void a_run_is_pending_until_it_says_otherwise(void **state)
     }
 }
 
+#define SECOND INT64_C(1000000)
+
+static void a_run_that_learned_only_its_tool_is_written_when_that_has_run_for_a_second(void **state)
+{
+    (void)state;
+    static const char with_tool[] =
+        "{'status':{'phase':'Running','source':{'a':1},'tool':{'name':'opentofu'}}}";
+    static const struct {
+        const char *before, *now;
+        int64_t at_us, due_us; /* both after the tool began; due_us 0: now */
+    } cases[] = {
+        {"{'status':{'phase':'Running'}}", with_tool, 0, SECOND},
+        {"{'status':{'phase':'Running'}}", with_tool, SECOND - 1, SECOND},
+        {"{'status':{'phase':'Running'}}", with_tool, SECOND, 0},
+        {"{'status':{'phase':'Running'}}", with_tool, -1, 0}, /* of a node whose clock is ahead */
+        {"{'status':{'phase':'Pending'}}", with_tool, 0, 0},
+        {with_tool, "{'status':{'phase':'Running','tool':{'name':'terraform'}}}", 0, 0},
+        {"{'status':{'phase':'Running'}}", "{'status':{'phase':'Succeeded'}}", 0, 0},
+    };
+    DF_JSON cJSON *plan = json("{'status':{'timeline':[{'name':'initialized','at':'" NOON "'}]}}");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *before = json(cases[i].before), *run = json(cases[i].now);
+        int64_t due_us = -1;
+        assert_int_equal(df_run_due_us(before, run, plan, noon() + cases[i].at_us, &due_us, NULL),
+                         0);
+        assert_int_equal(due_us, cases[i].due_us ? noon() + cases[i].due_us : 0);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(
+            a_run_that_learned_only_its_tool_is_written_when_that_has_run_for_a_second),
         cmocka_unit_test(a_run_is_decided_as_the_table_says),
         cmocka_unit_test(waiting_for_an_approval_ends_with_the_plan),
         cmocka_unit_test(a_canceled_run_ends_when_nothing_of_its_step_is_left),

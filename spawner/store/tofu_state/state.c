@@ -48,8 +48,9 @@ int df_state_open(struct df_states *s, const char *executor_uid, int64_t version
                   int64_t *ret_size, struct df_err *err)
 {
     struct df_state_version v = {0};
+    DF_JSON cJSON *meta = NULL;
     if (version == 0)
-        return df_state_open_newest(s, executor_uid, ret_fd, ret_size, err);
+        return df_state_open_current(s, executor_uid, ret_fd, ret_size, &meta, err);
     return find_version(s, executor_uid, version, &v, err) < 0
                ? -1
                : df_state_open_version(s, executor_uid, &v, ret_fd, ret_size, err);

@@ -38,6 +38,9 @@ void df_states_close(struct df_states *s);
  * version: it is sealed under another key, or is not what was stored. */
 int df_state_open(struct df_states *s, const char *executor_uid, int64_t version, int *ret_fd,
                   int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
+/* The current version and what df_state_meta() says of it, which the caller deletes, in one look. */
+int df_state_open_current(struct df_states *s, const char *executor_uid, int *ret_fd,
+                          int64_t *ret_size, cJSON **ret_meta, struct df_err *err) DF_MUST_CHECK;
 
 struct df_state_writer {
     const char *lock_id;  /* ?ID= of the request, or NULL */
@@ -125,6 +128,10 @@ int df_state_rollback(struct df_states *s, const char *executor_uid, int64_t ver
  * df_json_wipe(). {} if there is no state. */
 int df_state_outputs(struct df_states *s, const char *executor_uid, int64_t version,
                      bool show_sensitive, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* The same of the current version without the sensitive ones, and its meta as of df_state_meta(): NULL
+ * if there is no state. The caller deletes both. */
+int df_state_current_outputs(struct df_states *s, const char *executor_uid, cJSON **ret,
+                             cJSON **ret_meta, struct df_err *err) DF_MUST_CHECK;
 /* The same for outputs that were read already; their members are moved out of stored. */
 int df_state_shown_outputs(cJSON *stored, bool show_sensitive, cJSON **ret,
                            struct df_err *err) DF_MUST_CHECK;

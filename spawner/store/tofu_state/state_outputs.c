@@ -65,18 +65,13 @@ static int add_output(cJSON *outputs, cJSON *stored, bool show, struct df_err *e
     return sensitive && !show ? 0 : move_member(stored, output, "value", err);
 }
 
-static int stored_outputs(struct df_states *s, const char *uid, int64_t version, cJSON **ret,
-                          struct df_err *err)
+/* The outputs of the open state; {} if it is empty, or there is none. */
+static int read_outputs(int fd, int64_t size, bool show_sensitive, cJSON **ret, struct df_err *err)
 {
-    DF_CLOSE int fd = -1;
-    int64_t size = 0;
-    struct df_err why = {0};
-    if (df_state_open(s, uid, version, &fd, &size, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
-        return df_err_pass(err, &why);
-    if (size)
-        return parse_outputs(fd, ret, err);
-    *ret = cJSON_CreateObject();
-    return *ret ? 0 : df_fail_oom(err);
+    DF_SECRET_JSON cJSON *stored = NULL;
+    if (size && parse_outputs(fd, &stored, err) < 0)
+        return -1;
+    return df_state_shown_outputs(stored, show_sensitive, ret, err);
 }
 
 int df_state_shown_outputs(cJSON *stored, bool show_sensitive, cJSON **ret, struct df_err *err)
@@ -96,10 +91,29 @@ int df_state_shown_outputs(cJSON *stored, bool show_sensitive, cJSON **ret, stru
 int df_state_outputs(struct df_states *s, const char *executor_uid, int64_t version,
                      bool show_sensitive, cJSON **ret, struct df_err *err)
 {
-    DF_SECRET_JSON cJSON *stored = NULL;
-    if (stored_outputs(s, executor_uid, version, &stored, err) < 0)
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    struct df_err why = {0};
+    if (df_state_open(s, executor_uid, version, &fd, &size, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
+    return read_outputs(fd, size, show_sensitive, ret, err);
+}
+
+int df_state_current_outputs(struct df_states *s, const char *executor_uid, cJSON **ret,
+                             cJSON **ret_meta, struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    DF_JSON cJSON *meta = NULL;
+    int64_t size = 0;
+    struct df_err why = {0};
+    if (df_state_open_current(s, executor_uid, &fd, &size, &meta, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
+    if (read_outputs(fd, size, false, ret, err) < 0)
         return -1;
-    return df_state_shown_outputs(stored, show_sensitive, ret, err);
+    *ret_meta = DF_TAKE(meta);
+    return 0;
 }
 
 /* ---- errored states ------------------------------------------------------------------------- */

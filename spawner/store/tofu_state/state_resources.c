@@ -70,25 +70,21 @@ static int read_state(int fd, struct df_state_holdings *h, struct df_err *err)
     return 0;
 }
 
-static bool is_written_by_step(struct df_states *s, const char *uid)
-{
-    DF_JSON cJSON *newest = NULL;
-    return df_state_meta(s, uid, 0, &newest, NULL) == 0 && df_json_str(newest, "step");
-}
-
 int df_state_holdings(struct df_states *s, const char *executor_uid, struct df_state_holdings *ret,
                       struct df_err *err)
 {
     DF_CLOSE int fd = -1;
+    DF_JSON cJSON *meta = NULL;
     int64_t size = 0;
     struct df_err why = {0};
     struct df_state_holdings h = {0};
-    if (df_state_open(s, executor_uid, 0, &fd, &size, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
+    if (df_state_open_current(s, executor_uid, &fd, &size, &meta, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
     bool is_small = size <= (int64_t)DF_LIMIT_STATE_COMPARED;
     if (size && (!is_small || read_state(fd, &h, &why) < 0))
         h.count = -1;
-    h.by_step = h.count < 0 && is_written_by_step(s, executor_uid);
+    h.by_step = h.count < 0 && df_json_str(meta, "step");
     *ret = h;
     return 0;
 }

@@ -380,7 +380,7 @@ int df_state_open_version(struct df_states *s, const char *uid, const struct df_
 /* Opens the document of this version and checks it by its meta, in one read of its blob. NOT_FOUND:
  * there is none, or it is a pair. */
 static int open_whole(struct df_states *s, const char *uid, int64_t number, int *ret_fd,
-                      int64_t *ret_size, struct df_err *err)
+                      int64_t *ret_size, cJSON **ret_meta, struct df_err *err)
 {
     DF_BUF struct df_buf head = DF_BUF_INIT(DF_LIMIT_STATE_META);
     DF_JSON cJSON *meta = NULL;
@@ -394,30 +394,46 @@ static int open_whole(struct df_states *s, const char *uid, int64_t number, int 
         return fail_blob(b.key.text, &why, err);
     if (df_fs_read_at(b.fd, 0, size, &head, err) < 0 ||
         parse_whole(&b.key, &head, size, &meta, &b.begin, err) < 0 ||
-        parse_version(uid, number, meta, &v, err) < 0)
+        parse_version(uid, number, meta, &v, err) < 0 ||
+        open_document(s, uid, &v, &b, ret_fd, ret_size, err) < 0)
         return -1;
-    return open_document(s, uid, &v, &b, ret_fd, ret_size, err);
+    *ret_meta = DF_TAKE(meta);
+    return 0;
 }
 
-int df_state_open_newest(struct df_states *s, const char *uid, int *ret_fd, int64_t *ret_size,
-                         struct df_err *err)
+/* Without a hint: by a list, and a read more. */
+static int open_listed(struct df_states *s, const char *uid, int *ret_fd, int64_t *ret_size,
+                       cJSON **ret_meta, struct df_err *err)
 {
+    DF_JSON cJSON *meta = NULL;
     struct df_state_version v = {0};
+    int64_t number = 0;
+    if (df_state_newest_meta(s, uid, &meta, &number, err) < 0)
+        return -1;
+    if (!meta)
+        return df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
+    if (parse_version(uid, number, meta, &v, err) < 0)
+        return -1;
+    df_state_remember(s, uid, number);
+    if (df_state_open_version(s, uid, &v, ret_fd, ret_size, err) < 0)
+        return -1;
+    *ret_meta = DF_TAKE(meta);
+    return 0;
+}
+
+int df_state_open_current(struct df_states *s, const char *uid, int *ret_fd, int64_t *ret_size,
+                          cJSON **ret_meta, struct df_err *err)
+{
     struct df_err why = {.cls = DF_ERR_NOT_FOUND}; /* as without a hint */
     int64_t number = 0;
     if (check_hint(s, uid, &number, err) < 0)
         return -1;
-    if (number && open_whole(s, uid, number, ret_fd, ret_size, &why) == 0) {
+    if (number && open_whole(s, uid, number, ret_fd, ret_size, ret_meta, &why) == 0) {
         df_state_remember(s, uid, number);
         return 0;
     }
-    if (why.cls != DF_ERR_NOT_FOUND)
-        return df_err_pass(err, &why);
-    if (df_state_find_current(s, uid, &v, err) < 0)
-        return -1;
-    if (!v.number)
-        return df_fail(err, DF_ERR_NOT_FOUND, "there is no state yet");
-    return df_state_open_version(s, uid, &v, ret_fd, ret_size, err);
+    return why.cls == DF_ERR_NOT_FOUND ? open_listed(s, uid, ret_fd, ret_size, ret_meta, err)
+                                       : df_err_pass(err, &why);
 }
 
 /* ---- storing -------------------------------------------------------------------------------- */

@@ -36,10 +36,6 @@ int df_state_find_current(struct df_states *s, const char *uid, struct df_state_
 int df_state_open_version(struct df_states *s, const char *uid, const struct df_state_version *v,
                           int *ret_fd, int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 
-/* The same of the newest version. NOT_FOUND: there is none. */
-int df_state_open_newest(struct df_states *s, const char *uid, int *ret_fd, int64_t *ret_size,
-                         struct df_err *err) DF_MUST_CHECK;
-
 /* Makes the document at path this version, which is the current one then, and moves the file away.
  * Sets stored_size and key_id of v. After a crash or a failure the version is there whole or not at
  * all. */
