@@ -14,23 +14,36 @@ enum { PAUSE_FIRST_MS = 25, PAUSE_MAX_MS = 2000, STOP_POLL_MS = 50, URL_MAX = 20
 /* A frozen replica keeps its connections open. After a timeout the next attempt may reach another
  * replica. */
 enum { CONNECT_MS = 5000, IDLE_MS = 15000 };
+/* Where a policy of the network keeps pods from the leader's address, that costs so much, once. */
+enum { LEADER_CONNECT_MS = 1000 };
 
 struct df_link {
-    struct df_http *http;
-    char *server; /* without a slash at its end */
+    struct df_http *http; /* to the leader, or to the server */
+    char *leader;         /* URL; NULL: the server is asked */
+    char *server;         /* without a slash at its end */
     char *endpoint_file;
     char *ca_file;
+    char *token;      /* the bearer; NULL with token_file */
     char *token_file; /* NULL: the bearer is fixed */
     char *uid;        /* of the step */
     char *standby;    /* NULL: it has a step */
     int failures;     /* in a row */
 };
 
+static void wipe_text(char *text)
+{
+    if (text)
+        explicit_bzero(text, strlen(text));
+    free(text);
+}
+
 void df_link_free(struct df_link *l)
 {
     if (!l)
         return;
     df_http_free(l->http);
+    wipe_text(l->token);
+    free(l->leader);
     free(l->server);
     free(l->endpoint_file);
     free(l->ca_file);
@@ -53,6 +66,23 @@ static int copy_text(const char *from, char **to)
     return from && !*to ? -1 : 0;
 }
 
+/* Replaces the connection. server_name: as of df_http_options. */
+static int open_http(struct df_link *l, const char *server_name, int64_t connect_ms,
+                     struct df_err *err)
+{
+    const struct df_http_options o = {.ca_file = l->ca_file,
+                                      .bearer = l->token,
+                                      .server_name = server_name,
+                                      .connect_ms = connect_ms,
+                                      .proxy = ""};
+    struct df_http *http;
+    if (df_http_new(&o, &http, err) < 0)
+        return -1;
+    df_http_free(l->http);
+    l->http = http;
+    return 0;
+}
+
 int df_link_new(const struct df_link_options *o, struct df_link **ret, struct df_err *err)
 {
     DF_LINK struct df_link *l = calloc(1, sizeof *l);
@@ -61,38 +91,75 @@ int df_link_new(const struct df_link_options *o, struct df_link **ret, struct df
     l->server = copy_url(o->server, strlen(o->server));
     if (!l->server || copy_text(o->uid, &l->uid) < 0 || copy_text(o->standby, &l->standby) < 0 ||
         copy_text(o->endpoint_file, &l->endpoint_file) < 0 ||
-        copy_text(o->ca_file, &l->ca_file) < 0 || copy_text(o->token_file, &l->token_file) < 0)
+        copy_text(o->ca_file, &l->ca_file) < 0 || copy_text(o->token, &l->token) < 0 ||
+        copy_text(o->token_file, &l->token_file) < 0)
         return df_fail_oom(err);
-    const struct df_http_options http = {
-        .ca_file = o->ca_file, .bearer = o->token, .connect_ms = CONNECT_MS, .proxy = ""};
-    if (df_http_new(&http, &l->http, err) < 0)
+    if (open_http(l, NULL, CONNECT_MS, err) < 0)
         return -1;
     *ret = DF_TAKE(l);
     return 0;
 }
 
-int df_link_copy(const struct df_link *l, const char *token, struct df_link **ret,
-                 struct df_err *err)
+int df_link_copy(const struct df_link *l, struct df_link **ret, struct df_err *err)
 {
     const struct df_link_options o = {.server = l->server,
                                       .endpoint_file = l->endpoint_file,
                                       .ca_file = l->ca_file,
                                       .uid = l->uid,
                                       .standby = l->standby,
-                                      .token = token};
+                                      .token = l->token,
+                                      .token_file = l->token_file};
     return df_link_new(&o, ret, err);
 }
 
 int df_link_set_step(struct df_link *l, const char *uid, const char *token, struct df_err *err)
 {
-    char *copy = strdup(uid);
-    if (!copy)
+    DF_FREE char *own_uid = strdup(uid);
+    char *own_token = strdup(token);
+    if (!own_uid || !own_token) {
+        wipe_text(own_token);
         return df_fail_oom(err);
+    }
     free(l->uid);
-    l->uid = copy;
+    l->uid = DF_TAKE(own_uid);
+    wipe_text(l->token);
+    l->token = own_token;
     free(DF_TAKE(l->standby));
     free(DF_TAKE(l->token_file));
     return df_http_set_bearer(l->http, token, err);
+}
+
+/* ---- the leader ---- */
+
+/* The name in the certificate of the server; NULL: out of memory. */
+static char *server_name(const struct df_link *l)
+{
+    const char *scheme = strstr(l->server, "://"), *host = scheme ? scheme + 3 : l->server;
+    return strndup(host, strcspn(host, ":/"));
+}
+
+int df_link_set_leader(struct df_link *l, const char *url, struct df_err *err)
+{
+    DF_FREE char *leader = copy_url(url, strlen(url)), *name = server_name(l);
+    if (!leader || !name)
+        return df_fail_oom(err);
+    bool has_tls = df_starts_with(leader, "https://");
+    if (open_http(l, has_tls ? name : NULL, LEADER_CONNECT_MS, err) < 0)
+        return -1;
+    free(l->leader);
+    l->leader = DF_TAKE(leader);
+    return 0;
+}
+
+/* Back to the server, which knows who leads: whatever went wrong, the next attempt goes there. Without
+ * memory for that, the next failure does it. */
+static void leave_leader(struct df_link *l, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (err)
+        err->cls = DF_ERR_RETRY;
+    if (open_http(l, NULL, CONNECT_MS, &why) == 0)
+        free(DF_TAKE(l->leader));
 }
 
 /* A file that is missing now, say while Kubernetes renews it, may exist at the next attempt. */
@@ -113,8 +180,9 @@ static int reread_token(struct df_link *l, struct df_err *err)
 int df_link_send(struct df_link *l, struct df_http_request *req, const char *path,
                  struct df_http_response *ret, struct df_err *err)
 {
-    DF_FREE char *url = df_strf("%s/v1/%s/%s%s", l->server, l->standby ? "runners" : "steps",
-                                l->standby ? l->standby : l->uid, path);
+    DF_FREE char *url =
+        df_strf("%s/v1/%s/%s%s", l->leader ? l->leader : l->server,
+                l->standby ? "runners" : "steps", l->standby ? l->standby : l->uid, path);
     if (!url)
         return df_fail_oom(err);
     if (l->token_file && reread_token(l, err) < 0)
@@ -124,8 +192,11 @@ int df_link_send(struct df_link *l, struct df_http_request *req, const char *pat
         req->idle_timeout_ms = IDLE_MS;
     int sent = df_http_send(l->http, req, ret, err);
     req->url = NULL;
-    if (sent == 0 && ret->status < 500)
+    bool has_failed = sent < 0 || ret->status >= 500;
+    if (!has_failed)
         l->failures = 0;
+    else if (l->leader)
+        leave_leader(l, sent < 0 ? err : NULL);
     return sent;
 }
 

@@ -24,9 +24,8 @@ struct df_link_options {
 /* The strings are copied. Connects lazily. */
 int df_link_new(const struct df_link_options *o, struct df_link **ret,
                 struct df_err *err) DF_MUST_CHECK;
-/* A second link to the same step, for another thread. */
-int df_link_copy(const struct df_link *l, const char *token, struct df_link **ret,
-                 struct df_err *err) DF_MUST_CHECK;
+/* A second link to the same step, for another thread, without its leader. */
+int df_link_copy(const struct df_link *l, struct df_link **ret, struct df_err *err) DF_MUST_CHECK;
 void df_link_free(struct df_link *l); /* NULL is fine */
 static inline void df_cleanup_link(struct df_link **l)
 {
@@ -37,6 +36,11 @@ static inline void df_cleanup_link(struct df_link **l)
 /* From now on the link is of this step, and has this bearer instead of a token file. */
 int df_link_set_step(struct df_link *l, const char *uid, const char *token,
                      struct df_err *err) DF_MUST_CHECK;
+
+/* From now on the link asks the replica at this URL (copied), whose certificate has the name of the
+ * server, on a new connection. The first request that fails there ends that: then the server is asked
+ * again. Not of a link with a token file or an endpoint file. */
+int df_link_set_leader(struct df_link *l, const char *url, struct df_err *err) DF_MUST_CHECK;
 
 /* One attempt. path is relative to /v1/steps/{uid}, or to /v1/runners/{standby}; sets req->url, and idle_timeout_ms if it is 0.
  * Any answer is success. */

@@ -85,16 +85,28 @@ static int claim_body(const struct spawner_report *s, char **ret, struct df_err 
     return *ret ? 0 : df_fail_oom(err);
 }
 
+/* The claim's connection stays if it leads to the leader already. */
+static int go_to_leader(struct spawner_report *s, struct df_link *of_sender, const cJSON *step,
+                        struct df_err *err)
+{
+    const char *url = df_json_str(step, "leader.url");
+    if (!url || !df_link_is_fixed(s->link))
+        return 0;
+    if (df_json_bool(step, "leader.forwarded", false) && df_link_set_leader(s->link, url, err) < 0)
+        return -1;
+    return df_link_set_leader(of_sender, url, err);
+}
+
 static int start_sender(struct spawner_report *s, const cJSON *step, struct df_err *err)
 {
     const char *uid = df_json_str(step, "uid"), *token = df_json_str(step, "stepToken");
+    DF_LINK struct df_link *link = NULL;
     if (!uid || !token)
         return df_fail(err, DF_ERR_SYSTEM, "claim: the step document has no uid or stepToken");
-    struct df_link *link;
-    if (df_link_set_step(s->link, uid, token, err) < 0 ||
-        df_link_copy(s->link, token, &link, err) < 0)
+    if (df_link_set_step(s->link, uid, token, err) < 0 || df_link_copy(s->link, &link, err) < 0 ||
+        go_to_leader(s, link, step, err) < 0)
         return -1;
-    return df_sender_start(s->sender, link, err);
+    return df_sender_start(s->sender, DF_TAKE(link), err);
 }
 
 static int send_claim(struct spawner_report *s, const struct df_patience *patience,

@@ -1,5 +1,6 @@
 /* runners.c - the route of standby runners, over steps/standby.h. docs/step-protocol.md describes it. */
 #include "spawner/api/handlers.h"
+#include "spawner/http/forward.h"
 #include "spawner/steps/standby.h"
 
 int df_gate_runner(struct df_request *req, struct df_err *err)
@@ -29,6 +30,8 @@ int df_claim_for_runner(struct df_request *req, struct df_response *res, struct 
         df_respond_nothing(res);
         return 0;
     }
+    if (df_offer_leader(req, step, err) < 0)
+        return -1;
     res->secret = true;
     return df_respond_json(res, 200, step, err);
 }

@@ -4,6 +4,7 @@
  */
 #include "spawner/steps/steps.h"
 #include "spawner/api/handlers.h"
+#include "spawner/http/forward.h"
 #include "spawner/steps/errored.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/waits.h"
@@ -63,14 +64,13 @@ void df_after_storage_aside(const struct df_request *req, int64_t began_us,
 
 int df_claim_step(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    cJSON *step = NULL;
+    DF_SECRET_JSON cJSON *step = NULL;
     if (need_body(req, err) < 0 ||
-        df_step_claim(req->s, uid_of(req), token_of(req), req->json, &step, err) < 0)
+        df_step_claim(req->s, uid_of(req), token_of(req), req->json, &step, err) < 0 ||
+        df_offer_leader(req, step, err) < 0)
         return -1;
     res->secret = true;
-    int result = df_respond_json(res, 200, step, err);
-    df_json_wipe(step);
-    return result;
+    return df_respond_json(res, 200, step, err);
 }
 
 /* ---- streams ---- */

@@ -364,6 +364,22 @@ bool df_is_forwarded(const struct df_request *req)
     return df_request_header(req, FORWARDED) != NULL;
 }
 
+int df_offer_leader(const struct df_request *req, cJSON *document, struct df_err *err)
+{
+    struct df_lease_view leader = {.address = ""};
+    struct df_lease *lease = lease_of(req->s);
+    if (lease)
+        df_lease_look(lease, &leader);
+    if (!df_starts_with(leader.address, "https://"))
+        return 0;
+    cJSON *offer = df_json_object_at(document, "leader");
+    if (!offer)
+        return df_fail_oom(err);
+    return df_json_add_str(offer, "url", leader.address, err) < 0
+               ? -1
+               : df_json_add_bool(offer, "forwarded", df_is_forwarded(req), err);
+}
+
 int df_forward(struct df_forwarder *f, struct df_request *req, struct df_response *res,
                struct df_err *err)
 {

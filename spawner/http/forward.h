@@ -24,6 +24,12 @@ bool df_forwards(const struct df_request *req);
 /* True if another replica has sent the request, on a connection that it keeps. */
 bool df_is_forwarded(const struct df_request *req);
 
+/* Adds to the step document how its runner reaches the replica that leads, this one, without the hop
+ * over another: leader{url, forwarded} (docs/step-protocol.md). Nothing if it is alone or has no TLS,
+ * whose certificate proves that the runner has reached it. */
+int df_offer_leader(const struct df_request *req, cJSON *document,
+                    struct df_err *err) DF_MUST_CHECK;
+
 int df_fail_no_leader(struct df_err *err, const char *why); /* RETRY, reason "NoLeader" */
 
 /* Sends the request with its received body to the leader; *res becomes the leader's response.

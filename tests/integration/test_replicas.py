@@ -91,6 +91,28 @@ def test_a_replica_keeps_its_connection_to_the_leader_when_it_forwards_for_tofu(
     assert kept[0] and kept[0] == kept[1] == kept[2]
 
 
+def pods_at(world, replica):
+    """How many connections pods have to it."""
+    pid = f"pid={world.spawners[replica].process.pid},"
+    lines = subprocess.check_output(["ss", "-tnpH", "state", "established", f"sport = :{world.ports[replica]}"], text=True)
+    return sum(pid in line and not line.split()[3].startswith(f"{NODE}:") for line in lines.splitlines())
+
+
+def test_a_runner_whose_claim_was_forwarded_works_with_the_leader_itself(replicas):
+    world = replicas()
+    world.make("net")
+    leader = world.leader()
+    world.become_unready(leader)  # the Service's name leads to the other one
+    world.ledger.hold("second", "net-1-apply")
+    run = world.request("net", "one")
+    world.ledger.wait_held("second", "net-1-apply")
+    wait_for("both connections", lambda: (pods_at(world, leader), pods_at(world, 1 - leader)) == (2, 0))
+    world.ledger.let_go("second", "net-1-apply")
+    world.finish(run)
+    world.check_run(run)
+    world.check_nothing_left(["net"])
+
+
 def test_a_leader_that_is_killed_in_mid_apply_costs_nothing(replicas):
     world = replicas()
     world.make("net")

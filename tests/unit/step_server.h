@@ -22,6 +22,7 @@ struct step_server {
     struct MHD_Daemon *daemon;
     uint16_t port;
 
+    const char *document; /* what a claim gets; NULL: only what it must have */
     char claim_id[64];
     unsigned claims;           /* requests, repeated ones included */
     unsigned asked;            /* requests of the standby runner */
@@ -129,7 +130,8 @@ static inline enum MHD_Result server_claim(struct step_server *s, struct MHD_Con
     if (*s->claim_id && !df_streq(s->claim_id, id))
         return server_say(c, 409, "{\"type\":\"AlreadyClaimed\"}");
     (void)snprintf(s->claim_id, sizeof s->claim_id, "%s", id ? id : "");
-    return server_say(c, 200, "{\"uid\":\"u-1\",\"name\":\"net-1-plan\",\"stepToken\":\"step\"}");
+    static const char least[] = "{\"uid\":\"u-1\",\"name\":\"net-1-plan\",\"stepToken\":\"step\"}";
+    return server_say(c, 200, s->document ? s->document : least);
 }
 
 static inline enum MHD_Result server_plan(struct step_server *s, struct MHD_Connection *c)
