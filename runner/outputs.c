@@ -94,13 +94,15 @@ static int upload_outputs(struct df_context *c, struct df_err *err)
 /* ---- of the managed state ---- */
 
 /* A step that may write the state stores also what an earlier one has masked: it is shown with its
- * run. */
+ * run. A plan masks what others wrote: nothing, if there was no state. */
 static int mask_missing(struct df_context *c, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->dirs->secret, "shown.json");
     bool is_plan = df_starts_with(df_json_str(c->doc, "action"), "plan");
     struct df_err why = {0};
     int count;
+    if (is_plan && !df_json_bool(c->doc, "state.exists", true))
+        return 0;
     if (!path)
         return df_fail_oom(err);
     if (df_report_get_artifact(c->report, "shown", path, c->deadline_ms, &why) < 0)

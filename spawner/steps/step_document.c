@@ -542,9 +542,12 @@ static int add_override(struct making *m, cJSON *state, struct df_err *err)
     bool wanted = df_json_bool(m->task, "spec.storage.overrideBackend", false), found = false;
     if (df_streq(df_json_str(m->task, "spec.storage.type"), "module"))
         return 0;
-    if (!df_storage_is_managed(m->task))
+    bool is_managed = df_storage_is_managed(m->task);
+    if (!is_managed)
         found = may_hold_resources(m);
     else if (find_managed(m, &found, err) < 0)
+        return -1;
+    if (is_managed && df_json_add_bool(state, "exists", found, err) < 0)
         return -1;
     return wanted || found ? df_json_add_bool(state, "overrideBackend", true, err) : 0;
 }
