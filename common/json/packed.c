@@ -130,45 +130,8 @@ int df_unpack(struct df_packer *p, const struct df_packed *packed, cJSON **ret, 
     return df_json_parse(text, n, ret, err);
 }
 
-/* ---- packed documents ------------------------------------------------------------------------ */
-
-int df_packed_copy(const struct df_packed *p, struct df_packed *ret, struct df_err *err)
-{
-    void *bytes = malloc(p->len ? p->len : 1);
-    if (!bytes)
-        return df_fail_oom(err);
-    memcpy(bytes, p->bytes, p->len);
-    *ret = *p;
-    ret->bytes = bytes;
-    return 0;
-}
-
 void df_packed_free(struct df_packed *p)
 {
     free((void *)(uintptr_t)p->bytes);
     *p = (struct df_packed){0};
-}
-
-int df_packed_list_add(struct df_packed_list *l, const struct df_packed *p, struct df_err *err)
-{
-    if (l->len == l->room) {
-        size_t room = l->room ? 2 * l->room : 4;
-        struct df_packed *items = realloc(l->items, room * sizeof(*items));
-        if (!items)
-            return df_fail_oom(err);
-        l->items = items;
-        l->room = room;
-    }
-    if (df_packed_copy(p, &l->items[l->len], err) < 0)
-        return -1;
-    l->len++;
-    return 0;
-}
-
-void df_packed_list_free(struct df_packed_list *l)
-{
-    while (l->len)
-        df_packed_free(&l->items[--l->len]);
-    free(l->items);
-    *l = (struct df_packed_list){0};
 }

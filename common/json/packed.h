@@ -31,19 +31,7 @@ int df_pack(struct df_packer *p, const cJSON *tree, struct df_packed *ret,
 int df_unpack(struct df_packer *p, const struct df_packed *packed, cJSON **ret,
               struct df_err *err) DF_MUST_CHECK;
 
-int df_packed_copy(const struct df_packed *p, struct df_packed *ret,
-                   struct df_err *err) DF_MUST_CHECK;
 void df_packed_free(struct df_packed *p);
 #define DF_PACKED DF_CLEANUP(df_packed_free)
-
-/* A list of copies. Initialize with {0}. */
-struct df_packed_list {
-    struct df_packed *items;
-    size_t len, room;
-};
-int df_packed_list_add(struct df_packed_list *l, const struct df_packed *p,
-                       struct df_err *err) DF_MUST_CHECK;
-void df_packed_list_free(struct df_packed_list *l);
-#define DF_PACKED_LIST DF_CLEANUP(df_packed_list_free)
 
 #endif

@@ -49,7 +49,7 @@ static const char *key_space(const struct df_kube_cache *c, const char *name_spa
     return c->o.name_space ? "" : text_of(name_space);
 }
 
-/* Returns the item of an object, all borrowed; its packed text is not set. */
+/* Returns the item of an object, all borrowed; what is kept is not set. */
 static struct df_kube_item item_of(const struct df_kube_cache *c, const cJSON *object)
 {
     return (struct df_kube_item){.name_space =
@@ -139,49 +139,72 @@ uint64_t df_kube_content_hash(const cJSON *object)
     return hash;
 }
 
-static cJSON *without_managed_fields(const cJSON *object)
+/* Packs hot objects until at most DF_KUBE_MAX_HOT are left. Packing is done without the lock, so
+ * that no reader waits for it. If there is no memory for it, the objects stay hot until the next
+ * change. */
+static void cool_down(struct df_kube_cache *c)
 {
-    cJSON *copy = cJSON_Duplicate(object, true);
-    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(copy, "metadata");
+    for (;;) {
+        DF_KEPT struct df_kept *cold = NULL;
+        lock_cache(c);
+        struct df_kept *coldest = df_kube_objects_coldest(&c->objects, DF_KUBE_MAX_HOT);
+        DF_KEPT struct df_kept *hot = coldest ? df_kept_share(coldest) : NULL;
+        unlock_cache(c);
+        if (!hot || df_kept_pack(c->packer, hot, &cold, NULL) < 0)
+            return;
+        lock_cache(c);
+        df_kube_objects_cool(&c->objects, hot, cold);
+        unlock_cache(c);
+    }
+}
+
+/* *ret is what the cache keeps of the object, as a tree: what keep() makes of it, or the object
+ * itself, which is then taken over. */
+static int reduce(const struct df_kube_cache *c, cJSON **object, struct df_kept **ret,
+                  struct df_err *err)
+{
+    if (c->o.keep)
+        return df_kept_new(c->o.keep(c->o.arg, *object), ret, err);
+    cJSON *metadata = cJSON_GetObjectItemCaseSensitive(*object, "metadata");
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, DF_KUBE_MANAGED);
-    return copy;
+    return df_kept_new(DF_TAKE(*object), ret, err);
 }
 
-/* *ret is what the cache keeps of the object: *ret_made, which the caller owns, or the object. */
-static int reduce(const struct df_kube_cache *c, const cJSON *object, const cJSON **ret,
-                  cJSON **ret_made, struct df_err *err)
+/* *ret is another reference, or the packed form of a large object. */
+static int pack_if_large(struct df_kube_cache *c, struct df_kept *hot, struct df_kept **ret,
+                         struct df_err *err)
 {
-    *ret = object;
-    if (!c->o.keep && !df_json_at(object, "metadata." DF_KUBE_MANAGED))
-        return 0;
-    *ret_made = c->o.keep ? c->o.keep(c->o.arg, object) : without_managed_fields(object);
-    *ret = *ret_made;
-    return *ret ? 0 : df_fail_oom(err);
+    if (df_kept_text_len(hot) > DF_KUBE_MAX_TREE)
+        return df_kept_pack(c->packer, hot, ret, err);
+    *ret = df_kept_share(hot);
+    return 0;
 }
 
-/* Checks twice whether the object is newer, because packing is done without the lock. */
-static int take_object(struct df_kube_cache *c, const cJSON *object, bool noted, bool is_local,
+/* May take the object over. Checks twice whether it is newer, because its keys are made without the
+ * lock. */
+static int take_object(struct df_kube_cache *c, cJSON **object, bool noted, bool is_local,
                        struct df_err *err)
 {
-    struct df_kube_item item = item_of(c, object);
+    struct df_kube_item item = item_of(c, *object);
     struct df_kube_change change = {.name_space = item.name_space,
                                     .name = item.name,
                                     .version = item.version,
                                     .is_local = is_local};
     DF_CLEANUP(keys_free) struct df_kube_keys keys = {0};
-    DF_PACKED struct df_packed text = {0};
-    DF_JSON cJSON *made = NULL;
+    DF_KEPT struct df_kept *hot = NULL; /* until the owner was told, whatever the cache does */
+    DF_KEPT struct df_kept *kept = NULL;
     bool changed = false;
     lock_cache(c);
     bool news = is_news(c, &item, noted);
     unlock_cache(c);
     if (!news)
         return 0;
-    if (reduce(c, object, &change.object, &made, err) < 0 ||
-        df_pack(c->packer, change.object, &text, err) < 0 ||
-        (c->o.keys && c->o.keys(c->o.arg, change.object, &keys, err) < 0))
+    if (reduce(c, object, &hot, err) < 0 || pack_if_large(c, hot, &kept, err) < 0)
         return -1;
-    item.text = &text;
+    change.object = df_kept_tree(hot);
+    if (c->o.keys && c->o.keys(c->o.arg, change.object, &keys, err) < 0)
+        return -1;
+    item.kept = kept;
     item.words = &keys.words;
     item.order = keys.order;
     item.digest = keys.digest;
@@ -189,6 +212,7 @@ static int take_object(struct df_kube_cache *c, const cJSON *object, bool noted,
         return -1;
     if (changed)
         notify_owner(c, &change);
+    cool_down(c);
     return 0;
 }
 
@@ -213,7 +237,7 @@ static void remove_object(struct df_kube_cache *c, const struct df_kube_item *it
     else if (o)
         df_kube_objects_remove(&c->objects, o);
     unlock_cache(c);
-    free(leave_tombstone ? NULL : o);
+    df_kube_object_free(leave_tombstone ? NULL : o);
     if (was_there)
         notify_owner(c, &change);
 }
@@ -233,7 +257,8 @@ static void on_failed(void *arg, const struct df_err *err)
 int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object, bool is_local,
                        struct df_err *err)
 {
-    return take_object(c, object, true, is_local, err);
+    DF_JSON cJSON *copy = cJSON_Duplicate(object, true);
+    return copy ? take_object(c, &copy, true, is_local, err) : df_fail_oom(err);
 }
 
 void df_kube_cache_note_deleted(struct df_kube_cache *c, const cJSON *object, bool is_local)
@@ -281,36 +306,30 @@ void df_kube_cache_end(struct df_kube_cache *c, struct df_kube_write *w)
         const struct df_kube_item item = item_of(c, held);
         if (deleted)
             remove_object(c, &item, false, false);
-        else if (take_object(c, held, false, false, &err) < 0) {
+        else if (take_object(c, &held, false, false, &err) < 0) {
             on_failed(c, &err);
             (void)df_kube_watch_list_anew(c->watch);
         }
     }
 }
 
-/* If the object is being written, holds the watch event back and returns 1; otherwise 0. -1 on
- * failure. */
-static int hold_event(struct df_kube_cache *c, const cJSON *object, bool is_deleted,
-                      struct df_err *err)
+/* If the object is being written, takes it over, to hold the watch event back, and returns true. */
+static bool hold_event(struct df_kube_cache *c, cJSON **object, bool is_deleted)
 {
-    const struct df_kube_item item = item_of(c, object);
-    int result = 0;
+    const struct df_kube_item item = item_of(c, *object);
+    DF_JSON cJSON *earlier = NULL;
     lock_cache(c);
     struct df_kube_write *w = find_write(c, item.name_space, item.name);
     if (w) {
         struct df_kube_object *o = df_kube_objects_find(&c->objects, item.name_space, item.name);
-        cJSON *copy = cJSON_Duplicate(object, true);
         if (o)
             o->generation = c->objects.generation;
-        if (copy) {
-            cJSON_Delete(w->held);
-            w->held = copy;
-            w->held_is_deleted = is_deleted;
-        }
-        result = copy ? 1 : df_fail_oom(err);
+        earlier = w->held;
+        w->held = DF_TAKE(*object);
+        w->held_is_deleted = is_deleted;
     }
     unlock_cache(c);
-    return result;
+    return w != NULL;
 }
 
 /* ---- events of the watch --------------------------------------------------------------------- */
@@ -336,29 +355,27 @@ static int raise_newest(struct df_kube_cache *c, const char *version, struct df_
     return result;
 }
 
-static void on_remove(void *arg, const cJSON *object)
+static void on_remove(void *arg, cJSON **object)
 {
     struct df_kube_cache *c = arg;
-    const struct df_kube_item item = item_of(c, object);
+    const struct df_kube_item item = item_of(c, *object);
     /* If this fails for lack of memory, a late answer to a request may show the object until the
      * next list. */
     (void)raise_newest(c, item.version, NULL);
-    /* If holding fails, remove it although it is being written; the writer will notice. */
-    if (hold_event(c, object, true, NULL) <= 0)
+    if (!hold_event(c, object, true))
         remove_object(c, &item, false, false);
 }
 
-static int on_apply(void *arg, const cJSON *object, struct df_err *err)
+static int on_apply(void *arg, cJSON **object, struct df_err *err)
 {
     struct df_kube_cache *c = arg;
-    if (c->o.wants && !c->o.wants(c->o.arg, object)) {
+    if (c->o.wants && !c->o.wants(c->o.arg, *object)) {
         on_remove(c, object);
         return 0;
     }
-    if (raise_newest(c, df_kube_version(object), err) < 0)
+    if (raise_newest(c, df_kube_version(*object), err) < 0)
         return -1;
-    int held = hold_event(c, object, false, err);
-    return held == 0 ? take_object(c, object, false, false, err) : held < 0 ? -1 : 0;
+    return hold_event(c, object, false) ? 0 : take_object(c, object, false, false, err);
 }
 
 /* Removes and returns the next object that was not in the list, unless it is newer than the list or
@@ -386,7 +403,7 @@ static void on_listed(void *arg)
     struct df_kube_change change = {.type = DF_KUBE_DELETED, .version = c->listed};
     struct df_kube_object *o;
     (void)raise_newest(c, c->listed, NULL);
-    for (size_t bucket = 0; (o = sweep_one(c, &bucket, &change)); free(o)) {
+    for (size_t bucket = 0; (o = sweep_one(c, &bucket, &change)); df_kube_object_free(o)) {
         change.name_space = df_kube_object_space(o);
         change.name = o->name;
         if (!o->is_tombstone)
@@ -479,19 +496,19 @@ int df_kube_cache_await(struct df_kube_cache *c, uint64_t ticket, const volatile
     return df_kube_watch_await(c->watch, ticket, stop, err);
 }
 
-/* Unpacks a copy of the object; *ret is NULL if o is NULL. Called with the lock held, and releases
- * it. */
-static int unpack_and_unlock(struct df_kube_cache *c, const struct df_kube_object *o, cJSON **ret,
-                             struct df_err *err)
+/* Returns a copy of the object; *ret is NULL if o is NULL. Called with the lock held, and releases
+ * it before the work. */
+static int read_and_unlock(struct df_kube_cache *c, struct df_kube_object *o, cJSON **ret,
+                           struct df_err *err)
 {
-    DF_PACKED struct df_packed text = {0};
-    bool found = o && !o->is_tombstone;
-    int result = found ? df_packed_copy(&o->text, &text, err) : 0;
+    DF_KEPT struct df_kept *kept = NULL;
+    if (o && !o->is_tombstone) {
+        kept = df_kept_share(o->kept);
+        df_kube_objects_use(&c->objects, o);
+    }
     unlock_cache(c);
-    if (result < 0)
-        return -1;
-    if (found)
-        return df_unpack(c->packer, &text, ret, err);
+    if (kept)
+        return df_kept_read(c->packer, kept, ret, err);
     *ret = NULL;
     return 0;
 }
@@ -500,45 +517,60 @@ int df_kube_cache_find(struct df_kube_cache *c, const char *name_space, const ch
                        cJSON **ret, struct df_err *err)
 {
     lock_cache(c);
-    return unpack_and_unlock(c, df_kube_objects_find(&c->objects, key_space(c, name_space), name),
-                             ret, err);
+    return read_and_unlock(c, df_kube_objects_find(&c->objects, key_space(c, name_space), name),
+                           ret, err);
 }
 
 int df_kube_cache_find_by(struct df_kube_cache *c, const char *word, cJSON **ret,
                           struct df_err *err)
 {
     lock_cache(c);
-    return unpack_and_unlock(c, df_kube_objects_first(&c->objects, word), ret, err);
+    return read_and_unlock(c, df_kube_objects_first(&c->objects, word), ret, err);
 }
 
-/* Copies the packed texts of a page, within the limits of df_kube_cache_list(). */
-static int cut_page(struct df_kube_object *const *found, size_t count, size_t objects, size_t bytes,
-                    struct df_packed_list *ret, int64_t *ret_last, struct df_err *err)
+/* What the objects of a page keep, as of one moment. */
+struct page {
+    struct df_kept **kept; /* a reference each */
+    size_t len;
+    int64_t last; /* the order of the last one; 0: no more follow */
+};
+
+static void page_free(struct page *p)
 {
-    size_t sum = 0;
-    *ret_last = 0;
+    while (p->len)
+        df_kept_drop(p->kept[--p->len]);
+    free(p->kept);
+}
+#define PAGE DF_CLEANUP(page_free)
+
+/* Fills a page within the limits of df_kube_cache_list(). */
+static int cut_page(struct df_kube_object *const *found, size_t count, size_t objects, size_t bytes,
+                    struct page *ret, struct df_err *err)
+{
+    size_t sum = 0, most = count < objects ? count : objects;
+    ret->kept = calloc(most ? most : 1, sizeof(struct df_kept *));
+    if (!ret->kept)
+        return df_fail_oom(err);
     for (size_t i = 0; i < count; i++) {
-        sum += found[i]->text.text_len;
+        sum += df_kept_text_len(found[i]->kept);
         if (i == objects || (i > 0 && sum > bytes)) {
-            *ret_last = found[i - 1]->order;
+            ret->last = found[i - 1]->order;
             break;
         }
-        if (df_packed_list_add(ret, &found[i]->text, err) < 0)
-            return -1;
+        ret->kept[ret->len++] = df_kept_share(found[i]->kept);
     }
     return 0;
 }
 
 static int read_page(struct df_kube_cache *c, const struct df_kube_query *q, size_t objects,
-                     size_t bytes, struct df_packed_list *ret, int64_t *ret_last,
-                     struct df_err *err)
+                     size_t bytes, struct page *ret, struct df_err *err)
 {
     DF_FREE struct df_kube_object **found = NULL;
     size_t count = 0;
     lock_cache(c);
     int result = df_kube_objects_select(&c->objects, q, &found, &count, err);
     if (result == 0)
-        result = cut_page(found, count, objects, bytes, ret, ret_last, err);
+        result = cut_page(found, count, objects, bytes, ret, err);
     unlock_cache(c);
     return result;
 }
@@ -546,20 +578,33 @@ static int read_page(struct df_kube_cache *c, const struct df_kube_query *q, siz
 int df_kube_cache_list(struct df_kube_cache *c, const struct df_kube_query *q, size_t objects,
                        size_t bytes, cJSON **ret, int64_t *ret_last, struct df_err *err)
 {
-    DF_PACKED_LIST struct df_packed_list texts = {0};
+    PAGE struct page page = {0};
     DF_JSON cJSON *list = cJSON_CreateArray();
     if (!list)
         return df_fail_oom(err);
-    if (read_page(c, q, objects, bytes, &texts, ret_last, err) < 0)
+    if (read_page(c, q, objects, bytes, &page, err) < 0)
         return -1;
-    for (size_t i = 0; i < texts.len; i++) {
-        cJSON *kept = NULL;
-        if (df_unpack(c->packer, &texts.items[i], &kept, err) < 0 ||
-            df_json_append(list, kept, err) < 0)
+    for (size_t i = 0; i < page.len; i++) {
+        cJSON *copy = NULL;
+        if (df_kept_read(c->packer, page.kept[i], &copy, err) < 0 ||
+            df_json_append(list, copy, err) < 0)
             return -1;
     }
     *ret = DF_TAKE(list);
+    *ret_last = page.last;
     return 0;
+}
+
+/* Calls back with the tree itself if there is one, instead of a copy. */
+static int visit(struct df_kube_cache *c, const struct df_kept *kept,
+                 int (*each)(void *arg, const cJSON *kept, struct df_err *err), void *arg,
+                 struct df_err *err)
+{
+    DF_JSON cJSON *copy = NULL;
+    const cJSON *tree = df_kept_tree(kept);
+    if (!tree && df_kept_read(c->packer, kept, &copy, err) < 0)
+        return -1;
+    return each(arg, tree ? tree : copy, err);
 }
 
 int df_kube_cache_each(struct df_kube_cache *c, const char *word,
@@ -567,15 +612,12 @@ int df_kube_cache_each(struct df_kube_cache *c, const char *word,
                        struct df_err *err)
 {
     const struct df_kube_query q = {.word = word};
-    DF_PACKED_LIST struct df_packed_list texts = {0};
-    int64_t last;
-    if (read_page(c, &q, SIZE_MAX, SIZE_MAX, &texts, &last, err) < 0)
+    PAGE struct page page = {0};
+    if (read_page(c, &q, SIZE_MAX, SIZE_MAX, &page, err) < 0)
         return -1;
-    for (size_t i = 0; i < texts.len; i++) {
-        DF_JSON cJSON *kept = NULL;
-        if (df_unpack(c->packer, &texts.items[i], &kept, err) < 0 || each(arg, kept, err) < 0)
+    for (size_t i = 0; i < page.len; i++)
+        if (visit(c, page.kept[i], each, arg, err) < 0)
             return -1;
-    }
     return 0;
 }
 

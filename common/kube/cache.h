@@ -2,8 +2,8 @@
  * cache.h - the watch cache: the objects of one resource type in memory, kept up to date by one
  * watch.
  *
- * The owner may reduce objects when they arrive; they are stored packed, so that ten thousand of
- * them take a few MiB. An object never goes back to an older resourceVersion.
+ * The owner may reduce objects when they arrive. The ones used last are kept as trees, all others
+ * packed, so that ten thousand of them take a few MiB. An object never goes back to an older resourceVersion.
  * docs/internals/watch-cache.md explains the indexes, local writes, and the effect of a new list.
  *
  * Thread rule: any thread may read and write. changed() is called without a lock, from the watch's
@@ -96,7 +96,7 @@ int df_kube_cache_each(struct df_kube_cache *c, const char *word,
                        struct df_err *err) DF_MUST_CHECK;
 
 /* Returns a page of the matching objects as an array: at most `objects`, and fewer if their text
- * exceeds `bytes`, but at least one. *ret_last is the order of the last one, 0 if no more follow.
+ * exceeds `bytes` (the length of those kept as trees is estimated), but at least one. *ret_last is the order of the last one, 0 if no more follow.
  */
 int df_kube_cache_list(struct df_kube_cache *c, const struct df_kube_query *q, size_t objects,
                        size_t bytes, cJSON **ret, int64_t *ret_last,

@@ -123,6 +123,8 @@ struct df_kube_sink {
     /* Members with these names are left out of the objects at every level (a list ended by NULL);
      * or NULL. */
     const char *const *without;
+    /* Instead of item(): the receiver may take the object over, and then sets *object to NULL. */
+    int (*take)(void *arg, cJSON **object, struct df_err *err);
 };
 enum { DF_KUBE_PAGE = 200 }; /* objects: some MiB as trees */
 /* Lists all objects in pages, read from etcd and never from a cache. page: objects per page, 0 for

@@ -89,21 +89,19 @@ static int on_begin(void *arg, const char *version, struct df_err *err)
     return 0;
 }
 
-static int on_apply(void *arg, const cJSON *object, struct df_err *err)
+static int on_apply(void *arg, cJSON **object, struct df_err *err)
 {
     struct df_lease *l = arg;
-    cJSON *copy = cJSON_Duplicate(object, true);
-    if (!copy)
-        return df_fail_oom(err);
+    (void)err;
     (void)pthread_mutex_lock(&l->lock);
-    observe_lease(l, copy);
+    observe_lease(l, DF_TAKE(*object));
     (void)pthread_mutex_unlock(&l->lock);
     return 0;
 }
 
 /* Somebody deleted the Lease. It is created anew, but only when the previous holder must have
  * noticed. */
-static void on_remove(void *arg, const cJSON *object)
+static void on_remove(void *arg, cJSON **object)
 {
     struct df_lease *l = arg;
     (void)object;

@@ -48,13 +48,19 @@ static int begin_list(struct list *l, const cJSON *page, struct df_err *err)
     return l->sink->begin ? l->sink->begin(l->sink->arg, version, err) : 0;
 }
 
+static int give_item(const struct df_kube_sink *to, cJSON **item, struct df_err *err)
+{
+    return to->take ? to->take(to->arg, item, err) : to->item(to->arg, *item, err);
+}
+
 static int take_page(struct list *l, const cJSON *page, struct df_err *err)
 {
     if (!l->next && begin_list(l, page, err) < 0)
         return -1;
-    const cJSON *item;
-    cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(page, "items")) {
-        if (l->sink->item(l->sink->arg, item, err) < 0)
+    cJSON *items = cJSON_GetObjectItemCaseSensitive(page, "items");
+    while (items && items->child) {
+        DF_SECRET_JSON cJSON *item = cJSON_DetachItemViaPointer(items, items->child);
+        if (give_item(l->sink, &item, err) < 0)
             return -1;
     }
     const char *token = df_json_str(page, "metadata.continue");

@@ -41,7 +41,7 @@ void df_kube_objects_free(struct df_kube_objects *s)
     for (size_t i = 0; s->names && i < BUCKETS; i++) {
         for (struct df_kube_object *o = s->names[i], *next; o; o = next) {
             next = o->next;
-            free(o);
+            df_kube_object_free(o);
         }
     }
     for (size_t i = 0; s->words && i < BUCKETS; i++) {
@@ -52,6 +52,7 @@ void df_kube_objects_free(struct df_kube_objects *s)
     }
     free(s->names);
     free(s->words);
+    df_kube_hot_free(&s->hot);
     *s = (struct df_kube_objects){0};
 }
 
@@ -228,7 +229,7 @@ static struct df_kube_object *new_object(const struct df_kube_item *i, uint32_t 
 {
     size_t members = (i->words ? i->words->len : 0) * sizeof(struct df_kube_member);
     size_t strings = strlen(i->name_space) + strlen(i->name) + strlen(i->uid) + strlen(i->version);
-    struct df_kube_object *o = malloc(sizeof(*o) + members + strings + 4 + i->text->len);
+    struct df_kube_object *o = malloc(sizeof(*o) + members + strings + 4);
     if (!o)
         return NULL;
     char *at = (char *)o->members + members;
@@ -236,18 +237,19 @@ static struct df_kube_object *new_object(const struct df_kube_item *i, uint32_t 
                                  .order = i->order,
                                  .digest = i->digest,
                                  .generation = generation,
-                                 .text = *i->text};
+                                 .kept = df_kept_share(i->kept)};
     at = append_string(at, i->name);
     at = append_string(at, i->name_space);
     at = append_string(at, i->uid);
-    at = append_string(at, i->version);
-    o->text.bytes = memcpy(at, i->text->bytes, i->text->len);
+    (void)append_string(at, i->version);
     return o;
 }
 
 void df_kube_objects_bury(struct df_kube_objects *s, struct df_kube_object *o)
 {
     leave_words(s, o);
+    df_kube_hot_drop(&s->hot, o);
+    df_kept_drop(DF_TAKE(o->kept));
     o->is_tombstone = true;
 }
 
@@ -255,7 +257,16 @@ void df_kube_objects_remove(struct df_kube_objects *s, struct df_kube_object *o)
 {
     *name_slot(s, df_kube_object_space(o), o->name) = o->next;
     leave_words(s, o);
+    df_kube_hot_drop(&s->hot, o);
     s->count--;
+}
+
+void df_kube_object_free(struct df_kube_object *o)
+{
+    if (!o)
+        return;
+    df_kept_drop(o->kept);
+    free(o);
 }
 
 int df_kube_objects_put(struct df_kube_objects *s, const struct df_kube_item *item,
@@ -267,22 +278,54 @@ int df_kube_objects_put(struct df_kube_objects *s, const struct df_kube_item *it
                        DF_LIMIT_KUBE_OBJECTS);
     if (item->words && item->words->len > UINT16_MAX)
         return df_fail(err, DF_ERR_LIMIT, "%s: more than %d index words", item->name, UINT16_MAX);
+    if (df_kube_hot_reserve(&s->hot, err) < 0)
+        return -1;
     struct df_kube_object *o = new_object(item, s->generation);
     if (!o)
         return df_fail_oom(err);
     if (enter_words(s, o, item->words, err) < 0) {
         leave_words(s, o);
-        free(o);
+        df_kube_object_free(o);
         return -1;
     }
     if (old)
         df_kube_objects_remove(s, old);
-    free(old);
+    df_kube_object_free(old);
     struct df_kube_object **slot = name_slot(s, item->name_space, item->name);
     *slot = o;
     s->count++;
+    df_kube_objects_use(s, o);
     return 0;
 }
+
+/* ---- hot and cold --------------------------------------------------------------------------- */
+
+void df_kube_objects_use(struct df_kube_objects *s, struct df_kube_object *o)
+{
+    if (df_kept_tree(o->kept))
+        df_kube_hot_use(&s->hot, o);
+}
+
+struct df_kept *df_kube_objects_coldest(const struct df_kube_objects *s, size_t most)
+{
+    return s->hot.len > most ? s->hot.objects[0]->kept : NULL;
+}
+
+void df_kube_objects_cool(struct df_kube_objects *s, const struct df_kept *hot,
+                          struct df_kept *cold)
+{
+    size_t i = 0;
+    while (i < s->hot.len && s->hot.objects[i]->kept != hot)
+        i++;
+    if (i == s->hot.len)
+        return;
+    struct df_kube_object *o = s->hot.objects[i];
+    df_kube_hot_drop(&s->hot, o);
+    df_kept_drop(o->kept);
+    o->kept = df_kept_share(cold);
+}
+
+/* ---- lists' generations --------------------------------------------------------------------- */
 
 void df_kube_objects_begin(struct df_kube_objects *s)
 {

@@ -8,17 +8,18 @@
 #define DF_KUBE_OBJECTS_H
 
 #include "common/base/strs.h"
-#include "common/json/packed.h"
+#include "common/kube/hot.h"
+#include "common/kube/kept.h"
 
 struct df_kube_word; /* opaque: an index word and the objects that have it */
 
-/* One allocation: the struct, then the strings and the packed text. */
+/* One allocation: the struct, then the strings. */
 struct df_kube_object {
     struct df_kube_object *next; /* in its bucket of names */
     const char *name;
     int64_t order;   /* of creation */
     uint64_t digest; /* of the item */
-    struct df_packed text;
+    struct df_kept *kept;
     uint32_t generation; /* of the last list that had it */
     uint16_t member_count;
     bool is_tombstone; /* removed by us, but not yet by the watch: only find() sees it */
@@ -33,12 +34,13 @@ struct df_kube_objects {
     struct df_kube_word **words;
     size_t count;        /* with tombstones */
     uint32_t generation; /* of the list that is coming, or came last */
+    struct df_kube_hot hot;
 };
 
 /* All borrowed. words may be NULL: none. */
 struct df_kube_item {
     const char *name_space, *name, *uid, *version;
-    const struct df_packed *text;
+    struct df_kept *kept; /* the object adds a reference */
     const struct df_strs *words;
     int64_t order;
     uint64_t digest; /* of what matters to the owner */
@@ -67,10 +69,21 @@ bool df_kube_objects_is_news(struct df_kube_objects *s, const char *name_space, 
 /* Adds or replaces an object. LIMIT beyond DF_LIMIT_KUBE_OBJECTS. */
 int df_kube_objects_put(struct df_kube_objects *s, const struct df_kube_item *item,
                         struct df_err *err) DF_MUST_CHECK;
-/* Makes the object a tombstone. */
+/* Makes the object a tombstone, which keeps nothing. */
 void df_kube_objects_bury(struct df_kube_objects *s, struct df_kube_object *o);
-/* Takes the object out; the caller frees it with free(). */
+/* Takes the object out; the caller frees it. */
 void df_kube_objects_remove(struct df_kube_objects *s, struct df_kube_object *o);
+/* NULL is fine. */
+void df_kube_object_free(struct df_kube_object *o);
+
+/* The object was read: the other hot ones are cooled before it. */
+void df_kube_objects_use(struct df_kube_objects *s, struct df_kube_object *o);
+/* Returns what the hot object that was not used for longest keeps, borrowed; NULL: at most `most`
+ * are hot. */
+struct df_kept *df_kube_objects_coldest(const struct df_kube_objects *s, size_t most);
+/* If an object still keeps `hot`, it keeps `cold` instead, and adds a reference to it. */
+void df_kube_objects_cool(struct df_kube_objects *s, const struct df_kept *hot,
+                          struct df_kept *cold);
 
 /* A new list begins: objects that are put or asked for from now on are listed. */
 void df_kube_objects_begin(struct df_kube_objects *s);

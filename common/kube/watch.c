@@ -73,7 +73,7 @@ static int on_list(void *arg, const char *version, struct df_err *err)
     return w->o.to.begin(w->o.to.arg, version, err);
 }
 
-static int on_item(void *arg, const cJSON *object, struct df_err *err)
+static int on_item(void *arg, cJSON **object, struct df_err *err)
 {
     struct df_kube_watch *w = arg;
     return w->o.to.apply(w->o.to.arg, object, err);
@@ -82,7 +82,7 @@ static int on_item(void *arg, const cJSON *object, struct df_err *err)
 static int run_list(struct df_kube_watch *w, const struct df_kube_at *at, struct df_err *err)
 {
     struct df_kube_sink sink = {
-        .begin = on_list, .item = on_item, .arg = w, .without = w->o.without};
+        .begin = on_list, .take = on_item, .arg = w, .without = w->o.without};
     if (df_kube_list_on(w->k, w->conn, at, &w->o.select, w->o.page, &sink, err) < 0)
         return -1;
     free(w->seen);
@@ -99,10 +99,12 @@ static int run_list(struct df_kube_watch *w, const struct df_kube_at *at, struct
 
 /* ---- the stream ----------------------------------------------------------------------------- */
 
-/* Handles an event, whose object is newer than all before. */
-static int take_event(struct df_kube_watch *w, const char *type, const cJSON *object,
-                      const char *version, struct df_err *err)
+/* Handles an event, whose object is newer than all before and may be taken over. */
+static int take_event(struct df_kube_watch *w, const char *type, cJSON **object, struct df_err *err)
 {
+    DF_FREE char *version = strdup(df_kube_version(*object));
+    if (!version)
+        return df_fail_oom(err);
     if (df_streq(type, "ADDED") || df_streq(type, "MODIFIED")) {
         if (w->o.to.apply(w->o.to.arg, object, err) < 0) {
             w->must_list = true;
@@ -113,7 +115,9 @@ static int take_event(struct df_kube_watch *w, const char *type, const cJSON *ob
     } else if (!df_streq(type, "BOOKMARK")) {
         return 0; /* an event type of a later Kubernetes */
     }
-    return df_str_set(&w->seen, version, err);
+    free(w->seen);
+    w->seen = DF_TAKE(version);
+    return 0;
 }
 
 static int read_event(const struct df_kube_watch *w, cJSON **ret, struct df_err *err)
@@ -132,7 +136,7 @@ static int take_whole(struct df_kube_watch *w, struct df_err *err)
     if (read_event(w, &event, err) < 0)
         return df_err_wrap(err, "watch %s: an event", plural);
     const char *type = df_json_str(event, "type");
-    const cJSON *object = df_json_at(event, "object");
+    DF_JSON cJSON *object = cJSON_DetachItemFromObjectCaseSensitive(event, "object");
     if (df_streq(type, "ERROR")) {
         DF_FREE char *what = df_strf("watch %s", plural);
         return df_kube_fail_status(what, object, false, err);
@@ -143,7 +147,7 @@ static int take_whole(struct df_kube_watch *w, struct df_err *err)
     w->moved = true;
     if (df_kube_version_is_older(version, w->seen))
         return 0;
-    return take_event(w, type, object, version, err);
+    return take_event(w, type, &object, err);
 }
 
 /* Returns the size of the frame being received, as far as it is known. */

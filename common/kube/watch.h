@@ -25,11 +25,12 @@ struct df_kube_watcher {
     /* A list of this resourceVersion begins: apply() follows for each object of it, then listed().
      * If begin() comes again before listed(), the list before was incomplete. -1: as of apply(). */
     int (*begin)(void *arg, const char *version, struct df_err *err);
-    /* The object exists in this state (borrowed; without the members in `without`). -1: the
-     * receiver failed; the watch lists again after a back-off. */
-    int (*apply)(void *arg, const cJSON *object, struct df_err *err);
-    /* The object was deleted; this was its last state. */
-    void (*remove)(void *arg, const cJSON *object);
+    /* The object exists in this state (without the members in `without`). The receiver may take it
+     * over, and then sets *object to NULL. -1: the receiver failed; the watch lists again after a
+     * back-off. */
+    int (*apply)(void *arg, cJSON **object, struct df_err *err);
+    /* The object was deleted; this was its last state. It may be taken over, too. */
+    void (*remove)(void *arg, cJSON **object);
     /* The list is complete: an object that was not applied since begin() does not exist. */
     void (*listed)(void *arg);
     /* For the log: something failed and is tried again. Or NULL. */

@@ -56,20 +56,20 @@ static int on_begin(void *arg, const char *version, struct df_err *err)
     return show("begin", NULL);
 }
 
-static int on_apply(void *arg, const cJSON *object, struct df_err *err)
+static int on_apply(void *arg, cJSON **object, struct df_err *err)
 {
     const struct args *a = arg;
-    DF_FREE char *text = key(a, "as") ? df_json_print(object) : NULL;
+    DF_FREE char *text = key(a, "as") ? df_json_print(*object) : NULL;
     (void)err;
     if (text && printf("object %s\n", text) < 0)
         return -1;
-    return show("apply", object);
+    return show("apply", *object);
 }
 
-static void on_remove(void *arg, const cJSON *object)
+static void on_remove(void *arg, cJSON **object)
 {
     (void)arg;
-    (void)show("remove", object);
+    (void)show("remove", *object);
 }
 
 static void on_listed(void *arg)

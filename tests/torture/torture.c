@@ -429,45 +429,58 @@ static int kube_refused(struct df_err *err)
     return -1;
 }
 
-static int kube_objects(struct df_err *err)
+/* An object that cannot be packed stays hot, and is read as before. */
+static int cool(struct df_kube_objects *s, struct df_packer *packer, struct df_err *err)
 {
-    struct df_kube_objects s;
-    DF_PACKED struct df_packed text = {0};
-    DF_JSON cJSON *object = cJSON_CreateObject();
-    struct df_packer *packer = NULL;
-    if (!object)
-        return df_fail_oom(err);
-    if (df_packer_new(&packer, err) < 0)
-        return -1;
-    int result = df_pack(packer, object, &text, err);
-    df_packer_free(packer);
+    DF_KEPT struct df_kept *hot = df_kept_share(df_kube_objects_coldest(s, 0)), *cold = NULL;
+    DF_JSON cJSON *back = NULL;
+    if (df_kept_pack(packer, hot, &cold, NULL) == 0)
+        df_kube_objects_cool(s, hot, cold);
+    if (!cold != !!df_kube_objects_coldest(s, 0))
+        DF_BUG("an object is neither hot nor packed");
+    return df_kept_read(packer, df_kube_objects_find(s, "n", "a")->kept, &back, err);
+}
+
+static int put_twice_and_cool(struct df_kube_objects *s, struct df_packer *packer,
+                              struct df_kept *kept, struct df_err *err)
+{
     DF_STRS struct df_strs words = {0};
     (void)df_strs_add(&words, "j");
     (void)df_strs_add(&words, "k");
-    struct df_kube_item item = {"n", "a", "u", "1", &text, &words, 1, 0};
-    if (result < 0 || df_strs_check(&words, err) < 0 || df_kube_objects_init(&s, err) < 0)
+    struct df_kube_item item = {"n", "a", "u", "1", kept, &words, 1, 0};
+    if (df_strs_check(&words, err) < 0 || df_kube_objects_put(s, &item, err) < 0)
         return -1;
-    result = df_kube_objects_put(&s, &item, err);
     item.version = "2";
-    result = result < 0 ? -1 : df_kube_objects_put(&s, &item, err);
+    return df_kube_objects_put(s, &item, err) < 0 ? -1 : cool(s, packer, err);
+}
+
+static int kube_objects(struct df_err *err)
+{
+    struct df_kube_objects s;
+    struct df_packer *packer = NULL;
+    DF_KEPT struct df_kept *kept = NULL;
+    if (df_kept_new(cJSON_CreateObject(), &kept, err) < 0 || df_kube_objects_init(&s, err) < 0)
+        return -1;
+    int result = df_packer_new(&packer, err);
+    if (result == 0)
+        result = put_twice_and_cool(&s, packer, kept, err);
     df_kube_objects_free(&s);
+    df_packer_free(packer);
     return result;
 }
 
-/* Packed by no sample and by one, copied and read back. */
+/* Packed by no sample and by one, and read back. */
 static int packed(struct df_err *err)
 {
     static const char text[] = "{\"a\":\"zyxwvutsrqponmlkjihgfedcba9876543210\"}";
     DF_JSON cJSON *object = NULL, *first = NULL, *second = NULL;
     DF_PACKED struct df_packed one = {0}, two = {0};
-    DF_PACKED_LIST struct df_packed_list list = {0};
     struct df_packer *packer = NULL;
     if (df_json_parse(text, sizeof(text) - 1, &object, err) < 0 || df_packer_new(&packer, err) < 0)
         return -1;
     bool failed =
         df_pack(packer, object, &one, err) < 0 || df_pack(packer, object, &two, err) < 0 ||
-        df_packed_list_add(&list, &two, err) < 0 || df_unpack(packer, &one, &first, err) < 0 ||
-        df_unpack(packer, &list.items[0], &second, err) < 0;
+        df_unpack(packer, &one, &first, err) < 0 || df_unpack(packer, &two, &second, err) < 0;
     df_packer_free(packer);
     return failed ? -1 : 0;
 }

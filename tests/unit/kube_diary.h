@@ -32,19 +32,19 @@ static inline int on_begin(void *arg, const char *version, struct df_err *err)
     return 0;
 }
 
-static inline int on_apply(void *arg, const cJSON *object, struct df_err *err)
+static inline int on_apply(void *arg, cJSON **object, struct df_err *err)
 {
     struct diary *d = arg;
-    note(d, "+", object);
+    note(d, "+", *object);
     if (!d->refuse)
         return 0;
     d->refuse--;
     return df_fail_oom(err);
 }
 
-static inline void on_remove(void *arg, const cJSON *object)
+static inline void on_remove(void *arg, cJSON **object)
 {
-    note(arg, "-", object);
+    note(arg, "-", *object);
 }
 
 static inline void on_listed(void *arg)

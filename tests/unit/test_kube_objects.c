@@ -9,9 +9,17 @@
 #include "common/base/limits.h"
 #include "common/kube/objects.h"
 
+static struct df_kept *hot(void)
+{
+    struct df_kept *k = NULL;
+    assert_int_equal(df_kept_new(cJSON_CreateObject(), &k, NULL), 0);
+    return k;
+}
+
 static void put(struct df_kube_objects *d, const char *name, int64_t order, const char *words)
 {
     struct df_err err = {0};
+    DF_KEPT struct df_kept *kept = hot();
     DF_STRS struct df_strs list = {0};
     for (const char *p = words; *p;) {
         size_t n = strcspn(p, " ");
@@ -20,8 +28,7 @@ static void put(struct df_kube_objects *d, const char *name, int64_t order, cons
     }
     DF_FREE char *uid = df_strf("uid-%s", name);
     assert_int_equal(df_strs_add(&list, uid), 0);
-    const struct df_packed text = {"{}", 2, 2, NULL};
-    const struct df_kube_item item = {"ns", name, uid, "1", &text, &list, order, 0};
+    const struct df_kube_item item = {"ns", name, uid, "1", kept, &list, order, 0};
     if (df_kube_objects_put(d, &item, &err) < 0)
         fail_msg("%s", err.message);
 }
@@ -116,7 +123,7 @@ static void what_a_list_did_not_have_is_found(void **state)
     for (struct df_kube_object *doc; (doc = df_kube_objects_unlisted(d, &bucket));) {
         assert_int_equal(df_strs_add(&gone, doc->name), 0);
         df_kube_objects_remove(d, doc);
-        free(doc);
+        df_kube_object_free(doc);
     }
     assert_int_equal(gone.len, 2);
     assert_selected(d, (struct df_kube_query){0}, "a-1 a-2");
@@ -137,7 +144,7 @@ static void ten_thousand_come_and_go(void **state)
         DF_FREE char *name = df_strf("n-%d", i);
         struct df_kube_object *o = find(d, name);
         df_kube_objects_remove(d, o);
-        free(o);
+        df_kube_object_free(o);
     }
     assert_int_equal(df_kube_objects_count(d, "live=true"), 5000);
     assert_selected(d, (struct df_kube_query){.word = "run=r-77"}, "n-155");
@@ -146,12 +153,12 @@ static void ten_thousand_come_and_go(void **state)
 static void more_than_the_cap_are_refused(void **state)
 {
     struct df_kube_objects *d = *state;
-    const struct df_packed text = {"{}", 2, 2, NULL};
+    DF_KEPT struct df_kept *kept = hot();
     struct df_err err = {0};
     int made = 4, result = 0;
     for (; result == 0 && made <= DF_LIMIT_KUBE_OBJECTS; made++) {
         DF_FREE char *name = df_strf("n-%d", made);
-        const struct df_kube_item item = {"ns", name, name, "1", &text, NULL, made, 0};
+        const struct df_kube_item item = {"ns", name, name, "1", kept, NULL, made, 0};
         result = df_kube_objects_put(d, &item, &err);
     }
     assert_int_equal(result, -1);
@@ -179,7 +186,7 @@ static void the_names_of_a_word_forget_what_is_gone(void **state)
     DF_STRS struct df_strs names = {0};
     struct df_kube_object *o = find(d, "a-1");
     df_kube_objects_remove(d, o);
-    free(o);
+    df_kube_object_free(o);
     df_kube_objects_names(d, "x=1", &names);
     df_kube_objects_names(d, "x=2", &names);
     assert_int_equal(names.len, 2);
@@ -202,8 +209,8 @@ static void an_older_version_and_what_becomes_of_a_tombstone_are_no_news(void **
         {"t", "v", "11", true},  /* made anew */
     };
     struct df_kube_objects *d = *state;
-    const struct df_packed text = {"{}", 2, 2, NULL};
-    struct df_kube_item item = {.name_space = "ns", .uid = "u", .version = "10", .text = &text};
+    DF_KEPT struct df_kept *kept = hot();
+    struct df_kube_item item = {.name_space = "ns", .uid = "u", .version = "10", .kept = kept};
     item.name = "m";
     assert_int_equal(df_kube_objects_put(d, &item, NULL), 0);
     item.name = "t";
@@ -213,6 +220,58 @@ static void an_older_version_and_what_becomes_of_a_tombstone_are_no_news(void **
         assert_int_equal(
             df_kube_objects_is_news(d, "ns", cases[i].name, cases[i].uid, cases[i].version),
             cases[i].is_news);
+}
+
+/* Cools what was not used for longest: it must be this object. */
+static void assert_cools(struct df_kube_objects *d, const char *name)
+{
+    struct df_packer *packer = NULL;
+    DF_KEPT struct df_kept *hot = df_kept_share(df_kube_objects_coldest(d, 0)), *cold = NULL;
+    assert_ptr_equal(find(d, name)->kept, hot);
+    assert_int_equal(df_packer_new(&packer, NULL), 0);
+    assert_int_equal(df_kept_pack(packer, hot, &cold, NULL), 0);
+    df_packer_free(packer);
+    df_kube_objects_cool(d, hot, cold);
+    assert_null(df_kept_tree(find(d, name)->kept));
+}
+
+static void the_hot_object_that_was_not_used_for_longest_is_cooled_first(void **state)
+{
+    struct df_kube_objects *d = *state;
+    df_kube_objects_use(d, find(d, "b-1"));
+    put(d, "a-1", 10, "x=1");
+    assert_null(df_kube_objects_coldest(d, 4));
+    assert_non_null(df_kube_objects_coldest(d, 3));
+    assert_cools(d, "a-2");
+    df_kube_objects_use(d, find(d, "a-2")); /* which does not make it hot */
+    assert_cools(d, "a-3");
+    assert_cools(d, "b-1");
+    assert_cools(d, "a-1");
+    assert_null(df_kube_objects_coldest(d, 0));
+}
+
+static void what_is_buried_or_removed_is_not_cooled(void **state)
+{
+    struct df_kube_objects *d = *state;
+    struct df_kube_object *removed = find(d, "a-1");
+    df_kube_objects_bury(d, find(d, "b-1"));
+    df_kube_objects_remove(d, removed);
+    df_kube_object_free(removed);
+    assert_null(find(d, "b-1")->kept);
+    assert_cools(d, "a-2");
+    assert_cools(d, "a-3");
+    assert_null(df_kube_objects_coldest(d, 0));
+}
+
+static void what_is_replaced_while_its_former_state_is_packed_stays_hot(void **state)
+{
+    struct df_kube_objects *d = *state;
+    DF_KEPT struct df_kept *former = df_kept_share(find(d, "b-1")->kept), *cold = hot();
+    put(d, "b-1", 20, "x=1");
+    df_kube_objects_cool(d, former, cold);
+    assert_ptr_not_equal(find(d, "b-1")->kept, cold);
+    assert_ptr_not_equal(find(d, "b-1")->kept, former);
+    assert_non_null(df_kube_objects_coldest(d, 3));
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, set_up, tear_down)
@@ -229,6 +288,9 @@ int main(void)
         TEST(an_object_is_found_by_its_whole_name_and_replaced),
         TEST(the_names_of_a_word_forget_what_is_gone),
         TEST(an_older_version_and_what_becomes_of_a_tombstone_are_no_news),
+        TEST(the_hot_object_that_was_not_used_for_longest_is_cooled_first),
+        TEST(what_is_buried_or_removed_is_not_cooled),
+        TEST(what_is_replaced_while_its_former_state_is_packed_stays_hot),
     };
     return cmocka_run_group_tests_name("kube_objects", tests, NULL, NULL);
 }

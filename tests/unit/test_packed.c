@@ -101,23 +101,6 @@ static void whatever_comes_is_unpacked_as_it_was(void **state)
     df_packer_free(p);
 }
 
-static void copies_outlive_what_they_were_copied_from(void **state)
-{
-    (void)state;
-    struct df_packer *p = packer();
-    struct df_packed packed = {0};
-    DF_PACKED_LIST struct df_packed_list copies = {0};
-    for (int i = 0; i < 9; i++) {
-        (void)pack(p, document(i), &packed);
-        assert_int_equal(df_packed_list_add(&copies, &packed, NULL), 0);
-        df_packed_free(&packed);
-    }
-    assert_int_equal(copies.len, 9);
-    for (int i = 0; i < 9; i++)
-        assert_unpacks(p, &copies.items[i], document(i));
-    df_packer_free(p);
-}
-
 static void *pack_and_unpack(void *arg)
 {
     for (int i = 0; i < 200; i++) {
@@ -164,7 +147,6 @@ int main(void)
         cmocka_unit_test(of_a_document_like_another_little_is_left),
         cmocka_unit_test(a_new_sort_of_documents_packs_well_after_its_first),
         cmocka_unit_test(whatever_comes_is_unpacked_as_it_was),
-        cmocka_unit_test(copies_outlive_what_they_were_copied_from),
         cmocka_unit_test(several_threads_share_a_packer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
