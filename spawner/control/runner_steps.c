@@ -18,19 +18,22 @@ struct ending {
     struct df_outcome_failure *failure; /* how the step failed; used if result is NULL */
 };
 
-static bool is_interrupted(const cJSON *task)
+/* Has the runner claimed the step or reported an interruption after the pass had read the document?
+ * Then the pass has decided about another step than this one: the next pass, which that write wakes,
+ * decides again. */
+static bool was_heard_since(const struct df_task_pass *p, const cJSON *task)
 {
-    return df_json_at(task, "status.interrupted") != NULL;
+    bool claimed = df_task_has_runner(task) && !df_task_has_runner(p->task);
+    return claimed ||
+           (df_json_at(task, "status.interrupted") && !df_json_at(p->task, "status.interrupted"));
 }
 
-/* Does nothing if the step has already ended, for example with the result that its runner posted;
- * nor if the runner reported an interruption after the pass had read the document: the next pass
- * ends the step with the runner's message. */
+/* Does nothing if the step has already ended, for example with the result that its runner posted. */
 static int set_end(cJSON *task, void *arg, struct df_err *err)
 {
     const struct ending *e = arg;
     const struct df_task_pass *p = e->pass;
-    if (df_task_is_final(task) || (is_interrupted(task) && !is_interrupted(p->task)))
+    if (df_task_is_final(task) || (!e->result && was_heard_since(p, task)))
         return 1;
     if (e->result && df_task_was_interrupted(task, e->result, p->engine->is_remote))
         return df_outcome_interrupted(task, e->result, p->now_us, err);

@@ -88,6 +88,46 @@ static void a_report_that_comes_while_the_engine_is_asked_is_kept(void **state)
     await_settled(w);
 }
 
+static struct {
+    struct world *w;
+    _Atomic int64_t from_us; /* 0: not at all */
+    struct runner runner;    /* set by the claim */
+    atomic_bool has_claimed;
+} late;
+
+/* A df_engine_ops.status: the runner claims while the pass looks that is to end the step. */
+static int status_after_claim(struct df_engine *e, const struct df_engine_step *step,
+                              struct df_engine_observation *ret, struct df_err *err)
+{
+    int64_t from_us = atomic_load(&late.from_us);
+    if (from_us && df_real_us() >= from_us && !atomic_load(&late.has_claimed)) {
+        late.runner = claim(late.w, step->name);
+        atomic_store(&late.has_claimed, true);
+    }
+    return fake_status(e, step, ret, err);
+}
+
+static void a_claim_that_comes_while_the_engine_is_asked_is_kept(void **state)
+{
+    struct world *w = *state;
+    work_in_pods(w);
+    static struct df_engine_ops ops;
+    ops = *w->engine.engine.ops;
+    ops.status = status_after_claim;
+    w->engine.engine.ops = &ops;
+    late.w = w;
+    make_executor(w, "net", "'timeouts':{'pending':'2s'}");
+    start(w);
+    run(w, "net", AUTO);
+    int64_t since_us = await_start(w, "net-1-plan")->seen.since_us;
+    atomic_store(&late.from_us, since_us + INT64_C(1500000)); /* the next pass is the last one */
+    while (!atomic_load(&late.has_claimed))
+        (void)usleep(1000);
+    report(&late.runner, NOTHING_TO_DO);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    await_settled(w);
+}
+
 /* The spawner was away until the pod had ended: its runner's word lies in the termination log. */
 static void what_an_interrupted_runner_left_behind_is_explained_as_well(void **state)
 {
@@ -166,6 +206,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what),
         TEST(a_report_that_comes_while_the_engine_is_asked_is_kept),
+        TEST(a_claim_that_comes_while_the_engine_is_asked_is_kept),
         TEST(what_an_interrupted_runner_left_behind_is_explained_as_well),
         TEST(steps_in_pods_live_on_when_the_spawner_stops),
         TEST(what_was_in_the_way_of_a_pod_is_not_said_when_it_is_over),
