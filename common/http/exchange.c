@@ -442,10 +442,14 @@ static int set_alias(const struct df_http *h, const struct df_http_target *to, s
                      struct curl_slist **headers, struct df_err *err)
 {
     char *host = NULL, *port = NULL;
+    bool is_v6 = strchr(h->server_name, ':') != NULL;
+    DF_FREE char *name = df_strf(is_v6 ? "[%s]" : "%s", h->server_name);
+    if (!name)
+        return df_fail_oom(err);
     a->url = curl_url_dup(to->url);
     if (!a->url || curl_url_get(to->url, CURLUPART_HOST, &host, 0) != CURLUE_OK ||
         curl_url_get(to->url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) != CURLUE_OK ||
-        curl_url_set(a->url, CURLUPART_HOST, h->server_name, 0) != CURLUE_OK) {
+        curl_url_set(a->url, CURLUPART_HOST, name, 0) != CURLUE_OK) {
         curl_free(host);
         curl_free(port);
         return df_fail(err, DF_ERR_USER, "\"%s\" is not a server name", h->server_name);

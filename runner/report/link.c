@@ -9,12 +9,13 @@
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/log.h"
 
 enum { PAUSE_FIRST_MS = 25, PAUSE_MAX_MS = 2000, STOP_POLL_MS = 50, URL_MAX = 2048 };
 /* A frozen replica keeps its connections open. After a timeout the next attempt may reach another
  * replica. */
 enum { CONNECT_MS = 5000, IDLE_MS = 15000 };
-/* Where a policy of the network keeps pods from the leader's address, that costs so much, once. */
+/* So much costs a leader whose address the network keeps from pods, once for each link. */
 enum { LEADER_CONNECT_MS = 1000 };
 
 struct df_link {
@@ -28,6 +29,7 @@ struct df_link {
     char *uid;        /* of the step */
     char *standby;    /* NULL: it has a step */
     int failures;     /* in a row */
+    bool has_left;    /* the last attempt left the leader */
 };
 
 static void wipe_text(char *text)
@@ -131,35 +133,41 @@ int df_link_set_step(struct df_link *l, const char *uid, const char *token, stru
 
 /* ---- the leader ---- */
 
-/* The name in the certificate of the server; NULL: out of memory. */
-static char *server_name(const struct df_link *l)
+void df_link_set_leader(struct df_link *l, const char *url)
 {
-    const char *scheme = strstr(l->server, "://"), *host = scheme ? scheme + 3 : l->server;
-    return strndup(host, strcspn(host, ":/"));
-}
-
-int df_link_set_leader(struct df_link *l, const char *url, struct df_err *err)
-{
-    DF_FREE char *leader = copy_url(url, strlen(url)), *name = server_name(l);
-    if (!leader || !name)
-        return df_fail_oom(err);
-    bool has_tls = df_starts_with(leader, "https://");
-    if (open_http(l, has_tls ? name : NULL, LEADER_CONNECT_MS, err) < 0)
-        return -1;
+    DF_FREE char *leader = copy_url(url, strlen(url)), *name = df_url_host(l->server);
+    bool has_tls = df_starts_with(url, "https://");
+    struct df_err why = {0};
+    if (!leader || !name || (!has_tls && df_starts_with(l->server, "https://")) ||
+        open_http(l, has_tls ? name : NULL, LEADER_CONNECT_MS, &why) < 0)
+        return;
     free(l->leader);
     l->leader = DF_TAKE(leader);
-    return 0;
 }
 
 /* Back to the server, which knows who leads: whatever went wrong, the next attempt goes there. Without
  * memory for that, the next failure does it. */
-static void leave_leader(struct df_link *l, struct df_err *err)
+static void leave_leader(struct df_link *l, int sent, const struct df_http_response *answer,
+                         struct df_err *err)
 {
     struct df_err why = {0};
-    if (err)
+    if (sent == 0)
+        df_warn("the replica that led, at %s, answers with status %d", l->leader, answer->status);
+    else
+        df_warn("the replica that leads cannot be asked directly: %s", err->message);
+    if (sent < 0)
         err->cls = DF_ERR_RETRY;
-    if (open_http(l, NULL, CONNECT_MS, &why) == 0)
-        free(DF_TAKE(l->leader));
+    if (open_http(l, NULL, CONNECT_MS, &why) < 0)
+        return;
+    free(DF_TAKE(l->leader));
+    l->has_left = true;
+}
+
+bool df_link_has_left_leader(struct df_link *l)
+{
+    bool has_left = l->has_left;
+    l->has_left = false;
+    return has_left;
 }
 
 /* A file that is missing now, say while Kubernetes renews it, may exist at the next attempt. */
@@ -188,6 +196,7 @@ int df_link_send(struct df_link *l, struct df_http_request *req, const char *pat
     if (l->token_file && reread_token(l, err) < 0)
         return -1;
     req->url = url;
+    l->has_left = false;
     if (!req->idle_timeout_ms)
         req->idle_timeout_ms = IDLE_MS;
     int sent = df_http_send(l->http, req, ret, err);
@@ -196,7 +205,7 @@ int df_link_send(struct df_link *l, struct df_http_request *req, const char *pat
     if (!has_failed)
         l->failures = 0;
     else if (l->leader)
-        leave_leader(l, sent < 0 ? err : NULL);
+        leave_leader(l, sent, ret, err);
     return sent;
 }
 
@@ -272,6 +281,8 @@ int df_link_try(struct df_link *l, struct df_http_request *req, const char *path
         struct df_err why = {0};
         DF_HTTP_RESPONSE struct df_http_response answer = {0};
         int sent = df_link_send(l, req, path, &answer, &why);
+        if (df_link_has_left_leader(l))
+            continue;
         if ((df_link_is_passing(sent, &answer, &why) ||
              reached_another_service(l, sent, &answer)) &&
             df_link_pause(l, p))

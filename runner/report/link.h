@@ -39,8 +39,12 @@ int df_link_set_step(struct df_link *l, const char *uid, const char *token,
 
 /* From now on the link asks the replica at this URL (copied), whose certificate has the name of the
  * server, on a new connection. The first request that fails there ends that: then the server is asked
- * again. Not of a link with a token file or an endpoint file. */
-int df_link_set_leader(struct df_link *l, const char *url, struct df_err *err) DF_MUST_CHECK;
+ * again. Not of a link with a token file or an endpoint file. Without memory, or if the URL has no TLS
+ * and the server's has, nothing changes. */
+void df_link_set_leader(struct df_link *l, const char *url);
+/* True, once, if the last attempt failed at the leader: the same request to the server may follow at
+ * once. */
+bool df_link_has_left_leader(struct df_link *l);
 
 /* One attempt. path is relative to /v1/steps/{uid}, or to /v1/runners/{standby}; sets req->url, and idle_timeout_ms if it is 0.
  * Any answer is success. */

@@ -211,7 +211,12 @@ static int send_request(struct df_sender *s, struct df_http_request req, const c
     req.timeout_ms = POST_TIMEOUT_MS;
     req.max_response = 64 * DF_KIB;
     req.stop = &s->closing;
-    return df_link_send(s->link, &req, path, answer, NULL);
+    struct df_err why = {0};
+    int sent = df_link_send(s->link, &req, path, answer, &why);
+    if (!df_link_has_left_leader(s->link))
+        return sent;
+    df_http_response_free(answer);
+    return df_link_send(s->link, &req, path, answer, &why);
 }
 
 /* Moves the stream to the offset that the spawner answered. */

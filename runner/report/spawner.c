@@ -85,27 +85,27 @@ static int claim_body(const struct spawner_report *s, char **ret, struct df_err 
     return *ret ? 0 : df_fail_oom(err);
 }
 
-/* The claim's connection stays if it leads to the leader already. */
-static int go_to_leader(struct spawner_report *s, struct df_link *of_sender, const cJSON *step,
-                        struct df_err *err)
+/* The claim's connection stays if it leads to the leader already. answer: of the claim. */
+static void go_to_leader(struct spawner_report *s, struct df_link *of_sender, const cJSON *answer)
 {
-    const char *url = df_json_str(step, "leader.url");
+    const char *url = df_json_str(answer, "leader.url");
     if (!url || !df_link_is_fixed(s->link))
-        return 0;
-    if (df_json_bool(step, "leader.forwarded", false) && df_link_set_leader(s->link, url, err) < 0)
-        return -1;
-    return df_link_set_leader(of_sender, url, err);
+        return;
+    if (df_json_bool(answer, "leader.forwarded", false))
+        df_link_set_leader(s->link, url);
+    df_link_set_leader(of_sender, url);
 }
 
-static int start_sender(struct spawner_report *s, const cJSON *step, struct df_err *err)
+static int start_sender(struct spawner_report *s, const cJSON *step, const cJSON *answer,
+                        struct df_err *err)
 {
     const char *uid = df_json_str(step, "uid"), *token = df_json_str(step, "stepToken");
     DF_LINK struct df_link *link = NULL;
     if (!uid || !token)
         return df_fail(err, DF_ERR_SYSTEM, "claim: the step document has no uid or stepToken");
-    if (df_link_set_step(s->link, uid, token, err) < 0 || df_link_copy(s->link, &link, err) < 0 ||
-        go_to_leader(s, link, step, err) < 0)
+    if (df_link_set_step(s->link, uid, token, err) < 0 || df_link_copy(s->link, &link, err) < 0)
         return -1;
+    go_to_leader(s, link, answer);
     return df_sender_start(s->sender, DF_TAKE(link), err);
 }
 
@@ -183,7 +183,12 @@ static int spawner_confirm(struct df_report *r, const cJSON *document, const vol
 {
     struct spawner_report *s = spawner_of(r);
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    if (ask_for_step(s, stop, pending_ms, &answer, err) < 0 || start_sender(s, document, err) < 0)
+    DF_JSON cJSON *confirmed = NULL;
+    if (ask_for_step(s, stop, pending_ms, &answer, err) < 0)
+        return -1;
+    /* It says only where the leader is, which is not needed. */
+    (void)!df_json_parse(df_buf_str(&answer.body), answer.body.len, &confirmed, NULL);
+    if (start_sender(s, document, confirmed, err) < 0)
         return -1;
     s->claimed = true;
     return 0;
@@ -206,7 +211,7 @@ static int spawner_claim(struct df_report *r, const volatile bool *stop, int64_t
     df_buf_wipe(&answer.body);
     if (parsed < 0)
         return df_err_wrap(err, "claim: step document");
-    if (start_sender(s, step, err) < 0) {
+    if (start_sender(s, step, step, err) < 0) {
         df_json_wipe(step);
         return -1;
     }

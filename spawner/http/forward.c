@@ -364,7 +364,7 @@ bool df_is_forwarded(const struct df_request *req)
     return df_request_header(req, FORWARDED) != NULL;
 }
 
-int df_offer_leader(const struct df_request *req, cJSON *document, struct df_err *err)
+int df_offer_leader(const struct df_request *req, cJSON *answer, struct df_err *err)
 {
     struct df_lease_view leader = {.address = ""};
     struct df_lease *lease = lease_of(req->s);
@@ -372,7 +372,7 @@ int df_offer_leader(const struct df_request *req, cJSON *document, struct df_err
         df_lease_look(lease, &leader);
     if (!df_starts_with(leader.address, "https://"))
         return 0;
-    cJSON *offer = df_json_object_at(document, "leader");
+    cJSON *offer = df_json_object_at(answer, "leader");
     if (!offer)
         return df_fail_oom(err);
     return df_json_add_str(offer, "url", leader.address, err) < 0
@@ -405,8 +405,7 @@ int df_forwarder_new(struct df_spawner *s, struct df_forwarder **ret, struct df_
         return df_fail_oom(err);
     f->s = s;
     if (df_starts_with(s->server_url, "https://")) {
-        const char *host = s->server_url + strlen("https://");
-        f->server_name = strndup(host, strcspn(host, ":/"));
+        f->server_name = df_url_host(s->server_url);
         if (!f->server_name) {
             free(f);
             return df_fail_oom(err);

@@ -74,7 +74,7 @@ static int find_writer(struct df_spawner *s, const char *executor, const cJSON *
         if (of >= before)
             return 0;
         before = of;
-        df_cleanup_json(&older);
+        cJSON_Delete(DF_TAKE(older));
         if (find_meta(s, executor, of, &older, err) < 0)
             return -1;
     }
@@ -252,7 +252,7 @@ int df_step_get_shown(struct df_spawner *s, const char *uid, const char *token, 
                       struct df_err *err)
 {
     DF_JSON cJSON *task = NULL;
-    DF_CLEANUP(known_free) struct known k = {NULL, NULL};
+    DF_CLEANUP(known_free) struct known k = {0};
     DF_SECRET_JSON cJSON *missing = cJSON_CreateObject();
     if (!missing)
         return df_fail_oom(err);
@@ -286,7 +286,7 @@ int df_step_put_shown(struct df_spawner *s, const char *uid, const char *token, 
     DF_JSON cJSON *task = NULL;
     DF_SECRET_JSON cJSON *sent = NULL;
     DF_JSON cJSON *all = cJSON_CreateObject();
-    DF_CLEANUP(known_free) struct known k = {NULL, NULL};
+    DF_CLEANUP(known_free) struct known k = {0};
     if (!all)
         return df_fail_oom(err);
     if (df_step_open(s, uid, token, &task, err) < 0 || df_outputs_read(path, &sent, err) < 0)

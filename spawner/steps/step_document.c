@@ -535,9 +535,10 @@ static int add_lineage(struct making *m, struct df_err *err)
                : df_fail_oom(err);
 }
 
-/* The override of the module's backend is intended, too, if the executor already has a state in the
- * storage that it selects, from a run or an adoption. */
-static int add_override(struct making *m, cJSON *state, struct df_err *err)
+/* Says whether there is a managed state, and whether the module's backend is to be overridden: that is
+ * intended, too, if the executor already has a state in the storage that it selects, from a run or an
+ * adoption. */
+static int add_existing(struct making *m, cJSON *state, struct df_err *err)
 {
     bool wanted = df_json_bool(m->task, "spec.storage.overrideBackend", false), found = false;
     if (df_streq(df_json_str(m->task, "spec.storage.type"), "module"))
@@ -586,7 +587,7 @@ static int add_state(struct making *m, struct df_err *err)
     cJSON *state = df_json_object_at(m->doc, "state");
     if (!state)
         return df_fail_oom(err);
-    if (add_override(m, state, err) < 0 || add_lineage(m, err) < 0 ||
+    if (add_existing(m, state, err) < 0 || add_lineage(m, err) < 0 ||
         add_storage(m, df_json_at(m->task, "spec.storage"), state, err) < 0)
         return -1;
     if (!target)

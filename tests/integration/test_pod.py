@@ -37,12 +37,12 @@ class Handler(web.Handler):
 class Spawner(web.Server):
     """Plays the spawner's side of docs/step-protocol.md over https for one step."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, name="IP:127.0.0.1"):
         self.document = None
         self.good_token = "pod-token"
         self.claims, self.tokens, self.log, self.result = [], [], b"", None
         self.holder = None
-        self.ca, key = web.self_signed(directory, "spawner", "IP:127.0.0.1")
+        self.ca, key = web.self_signed(directory, "spawner", name)
         super().__init__(Handler, (self.ca, key))
 
     def claim(self, request, claim, token):
@@ -134,6 +134,49 @@ def by_secret(pod, spawner, **more):
     file = pod.directory / "step.json"
     file.write_text(json.dumps(pod.document))
     return {"server": spawner.url, "uid": UID, "documentFile": str(file), "caFile": str(spawner.ca), **more}
+
+
+@pytest.fixture
+def leader(pod, spawner, tmp_path):
+    """Makes a second replica, whose certificate has this name, and says that it leads: at another name of this host."""
+    playing = []
+
+    def make(name, handed=True):
+        directory = tmp_path / "leader"
+        directory.mkdir()
+        playing.append(Spawner(directory, name))
+        offer = {"url": playing[0].url.replace("127.0.0.1", "localhost"), "forwarded": True}
+        if handed:
+            pod.document["leader"] = offer
+        else:
+            spawner.document = {"uid": UID, "leader": offer}
+        both = tmp_path / "both.pem"
+        both.write_text(spawner.ca.read_text() + playing[0].ca.read_text())
+        spawner.ca = both
+        return playing[0]
+    yield make
+    playing[0].stop()
+
+
+def test_a_step_goes_to_a_leader_whose_certificate_has_the_name_of_the_server(pod, spawner, leader):
+    leading = leader("IP:127.0.0.1")
+    assert pod.run(**by_token(pod, spawner)) == 0, pod.said()
+    assert leading.result["exitCode"] == 0 and leading.log and not spawner.log and spawner.result is None
+
+
+def test_a_leader_whose_certificate_has_another_name_gets_nothing(pod, spawner, leader):
+    leading = leader("DNS:localhost")
+    assert pod.run(**by_token(pod, spawner)) == 0, pod.said()
+    assert leading.result is None and not leading.log
+    assert spawner.result["exitCode"] == 0 and spawner.log
+    assert "the replica that leads cannot be asked directly" in pod.said()
+
+
+def test_a_step_of_a_mounted_document_goes_to_the_leader_that_its_claim_names(pod, spawner, leader):
+    spawner.good_token = "step-token"
+    leading = leader("IP:127.0.0.1", handed=False)
+    assert pod.run(**by_secret(pod, spawner)) == 0, pod.said()
+    assert leading.result["exitCode"] == 0 and spawner.result is None
 
 
 def test_a_pod_claims_its_step_and_reports_to_spawner_stdout_and_termination_log(pod, spawner):

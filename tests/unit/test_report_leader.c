@@ -109,6 +109,17 @@ static void a_leader_that_answers_with_a_failure_is_left(void **state)
     assert_delivered(&r->f->server, true, true);
 }
 
+static void a_step_that_was_told_to_stop_goes_back_to_the_server_at_once(void **state)
+{
+    struct replicas *r = *state;
+    server_close(&r->leader);
+    claim_in_pod(r, true);
+    r->f->stop = true;
+    df_report_heed(r->f->report, &r->f->stop);
+    work(r);
+    assert_delivered(&r->f->server, true, true);
+}
+
 static void a_leader_that_refuses_is_believed(void **state)
 {
     struct replicas *r = *state;
@@ -137,6 +148,7 @@ int main(void)
         with_replicas(the_connection_of_a_claim_that_reached_the_leader_is_kept),
         with_replicas(a_leader_that_cannot_be_reached_is_left),
         with_replicas(a_leader_that_answers_with_a_failure_is_left),
+        with_replicas(a_step_that_was_told_to_stop_goes_back_to_the_server_at_once),
         with_replicas(a_leader_that_refuses_is_believed),
         with_replicas(a_spawner_with_an_endpoint_file_leads_alone),
     };
