@@ -65,8 +65,9 @@ const cJSON *df_run_lost_step(const struct df_run_view *view);
  * kept from the files that its engine has? Until then its run goes on. */
 bool df_run_awaits_state(const cJSON *step);
 
-/* When the changed run is to be written; 0: now. Source and tool of its plan step change no phase: they
- * are written with what does, or when the tool has run for a second. before: as it is stored. */
+/* When the changed run is to be written; 0: now. The tool of its plan step, and the source that comes
+ * with it, change no phase: they are written with what does, or a second after the step is
+ * initialized. before: as it is stored. */
 int df_run_due_us(const cJSON *before, const cJSON *run, const cJSON *plan, int64_t now_us,
                   int64_t *ret, struct df_err *err) DF_MUST_CHECK;
 

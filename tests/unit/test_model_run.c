@@ -525,6 +525,7 @@ static void a_run_that_learned_only_its_tool_is_written_when_that_has_run_for_a_
         {"{'status':{'phase':'Pending'}}", with_tool, 0, 0},
         {with_tool, "{'status':{'phase':'Running','tool':{'name':'terraform'}}}", 0, 0},
         {"{'status':{'phase':'Running'}}", "{'status':{'phase':'Succeeded'}}", 0, 0},
+        {"{'status':{'phase':'Running'}}", "{'status':{'phase':'Running','source':{'a':1}}}", 0, 0},
     };
     DF_JSON cJSON *plan = json("{'status':{'timeline':[{'name':'initialized','at':'" NOON "'}]}}");
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {

@@ -181,6 +181,7 @@ static void a_runner_is_told_everything_it_needs_and_every_secret_is_masked(void
         {"environment.GOOGLE_APPLICATION_CREDENTIALS", "@files/gcp_service_account_key.json"},
         {"source.url", "file:///nowhere"},
         {"state.type", "managed"}};
+    assert_true(cJSON_IsFalse(df_json_at(doc, "state.exists")));
     for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++)
         assert_string_equal(df_json_str(doc, texts[i].path), texts[i].value);
     assert_null(df_json_at(doc, "secretEnvironment.TF_VAR_unused"));
