@@ -204,7 +204,7 @@ int df_link_send(struct df_link *l, struct df_http_request *req, const char *pat
     bool has_failed = sent < 0 || ret->status >= 500;
     if (!has_failed)
         l->failures = 0;
-    else if (l->leader)
+    else if (l->leader && !df_stopped(req->stop)) /* else the caller gave up, not the leader */
         leave_leader(l, sent, ret, err);
     return sent;
 }
