@@ -10,14 +10,15 @@
 
 #include "tests/unit/control_loop.h"
 
+static struct df_engine_ops pod_ops; /* of work_in_pods(); a test may set another status */
+
 /* Gives steps to the fake engine as if it had pods. */
 static void work_in_pods(struct world *w)
 {
     static char job[] = "job";
-    static struct df_engine_ops ops;
-    ops = fake_ops;
-    ops.name = job;
-    w->engine.engine.ops = &ops;
+    pod_ops = fake_ops;
+    pod_ops.name = job;
+    w->engine.engine.ops = &pod_ops;
     w->engine.engine.is_remote = w->engine.engine.runs_pods = true;
     w->config.engine = job;
 }
@@ -74,10 +75,7 @@ static void a_report_that_comes_while_the_engine_is_asked_is_kept(void **state)
 {
     struct world *w = *state;
     work_in_pods(w);
-    static struct df_engine_ops ops;
-    ops = *w->engine.engine.ops;
-    ops.status = status_after_report;
-    w->engine.engine.ops = &ops;
+    pod_ops.status = status_after_report;
     begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     atomic_store(&reports_while_asked, &r);
@@ -111,10 +109,7 @@ static void a_claim_that_comes_while_the_engine_is_asked_is_kept(void **state)
 {
     struct world *w = *state;
     work_in_pods(w);
-    static struct df_engine_ops ops;
-    ops = *w->engine.engine.ops;
-    ops.status = status_after_claim;
-    w->engine.engine.ops = &ops;
+    pod_ops.status = status_after_claim;
     late.w = w;
     make_executor(w, "net", "'timeouts':{'pending':'2s'}");
     start(w);
