@@ -257,8 +257,15 @@ static void on_failed(void *arg, const struct df_err *err)
 int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object, bool is_local,
                        struct df_err *err)
 {
-    DF_JSON cJSON *copy = cJSON_Duplicate(object, true);
-    return copy ? take_object(c, &copy, true, is_local, err) : df_fail_oom(err);
+    cJSON *copy = cJSON_Duplicate(object, true);
+    return copy ? df_kube_cache_note_own(c, copy, is_local, err) : df_fail_oom(err);
+}
+
+int df_kube_cache_note_own(struct df_kube_cache *c, cJSON *object, bool is_local,
+                           struct df_err *err)
+{
+    DF_JSON cJSON *own = object;
+    return take_object(c, &own, true, is_local, err);
 }
 
 void df_kube_cache_note_deleted(struct df_kube_cache *c, const cJSON *object, bool is_local)
@@ -496,36 +503,53 @@ int df_kube_cache_await(struct df_kube_cache *c, uint64_t ticket, const volatile
     return df_kube_watch_await(c->watch, ticket, stop, err);
 }
 
-/* Returns a copy of the object; *ret is NULL if o is NULL. Called with the lock held, and releases
- * it before the work. */
-static int read_and_unlock(struct df_kube_cache *c, struct df_kube_object *o, cJSON **ret,
-                           struct df_err *err)
+/* Returns a reference to what is kept of the object, and releases the lock. NULL: there is none. */
+static struct df_kept *use_and_unlock(struct df_kube_cache *c, struct df_kube_object *o)
 {
-    DF_KEPT struct df_kept *kept = NULL;
+    struct df_kept *kept = NULL;
     if (o && !o->is_tombstone) {
         kept = df_kept_share(o->kept);
         df_kube_objects_use(&c->objects, o);
     }
     unlock_cache(c);
-    if (kept)
-        return df_kept_read(c->packer, kept, ret, err);
-    *ret = NULL;
-    return 0;
+    return kept;
+}
+
+static struct df_kept *use_by_name(struct df_kube_cache *c, const char *name_space,
+                                   const char *name)
+{
+    lock_cache(c);
+    return use_and_unlock(c, df_kube_objects_find(&c->objects, key_space(c, name_space), name));
 }
 
 int df_kube_cache_find(struct df_kube_cache *c, const char *name_space, const char *name,
-                       cJSON **ret, struct df_err *err)
+                       const cJSON **ret, struct df_err *err)
 {
-    lock_cache(c);
-    return read_and_unlock(c, df_kube_objects_find(&c->objects, key_space(c, name_space), name),
-                           ret, err);
+    DF_KEPT struct df_kept *kept = use_by_name(c, name_space, name);
+    *ret = NULL;
+    return kept ? df_kept_read(c->packer, kept, ret, err) : 0;
 }
 
-int df_kube_cache_find_by(struct df_kube_cache *c, const char *word, cJSON **ret,
+static int show(struct df_kube_cache *c, struct df_kept *kept, const cJSON **ret,
+                struct df_err *err)
+{
+    *ret = NULL;
+    return kept ? df_kept_read_shown(c->packer, kept, c->o.show, c->o.arg, ret, err) : 0;
+}
+
+int df_kube_cache_show(struct df_kube_cache *c, const char *name_space, const char *name,
+                       const cJSON **ret, struct df_err *err)
+{
+    DF_KEPT struct df_kept *kept = use_by_name(c, name_space, name);
+    return show(c, kept, ret, err);
+}
+
+int df_kube_cache_show_by(struct df_kube_cache *c, const char *word, const cJSON **ret,
                           struct df_err *err)
 {
     lock_cache(c);
-    return read_and_unlock(c, df_kube_objects_first(&c->objects, word), ret, err);
+    DF_KEPT struct df_kept *kept = use_and_unlock(c, df_kube_objects_first(&c->objects, word));
+    return show(c, kept, ret, err);
 }
 
 /* What the objects of a page keep, as of one moment. */
@@ -586,7 +610,7 @@ int df_kube_cache_list(struct df_kube_cache *c, const struct df_kube_query *q, s
         return -1;
     for (size_t i = 0; i < page.len; i++) {
         cJSON *copy = NULL;
-        if (df_kept_read(c->packer, page.kept[i], &copy, err) < 0 ||
+        if (df_kept_copy(c->packer, page.kept[i], &copy, err) < 0 ||
             df_json_append(list, copy, err) < 0)
             return -1;
     }
@@ -595,16 +619,12 @@ int df_kube_cache_list(struct df_kube_cache *c, const struct df_kube_query *q, s
     return 0;
 }
 
-/* Calls back with the tree itself if there is one, instead of a copy. */
 static int visit(struct df_kube_cache *c, const struct df_kept *kept,
                  int (*each)(void *arg, const cJSON *kept, struct df_err *err), void *arg,
                  struct df_err *err)
 {
-    DF_JSON cJSON *copy = NULL;
-    const cJSON *tree = df_kept_tree(kept);
-    if (!tree && df_kept_read(c->packer, kept, &copy, err) < 0)
-        return -1;
-    return each(arg, tree ? tree : copy, err);
+    DF_SHARED const cJSON *tree = NULL;
+    return df_kept_read(c->packer, kept, &tree, err) < 0 ? -1 : each(arg, tree, err);
 }
 
 int df_kube_cache_each(struct df_kube_cache *c, const char *word,

@@ -42,6 +42,9 @@ struct df_kube_cache_options {
     /* A new tree with what must be kept of the object (borrowed); NULL is out of memory. Without
      * it: all but metadata.managedFields. */
     cJSON *(*keep)(void *arg, const cJSON *object);
+    /* Changes a copy of the object as it is kept into what df_kube_cache_show() gives. A pure function:
+     * it is called once for a version, or for each read. Or NULL. */
+    df_kept_show show;
     /* Is the object one to keep at all, where no selector can say so? One that is not counts as not
      * there. Or NULL: all are. */
     bool (*wants)(void *arg, const cJSON *object);
@@ -81,16 +84,20 @@ int df_kube_cache_await(struct df_kube_cache *c, uint64_t ticket, const volatile
 
 /* ---- reading ---- */
 
-/* Returns the cached object, owned by the caller; *ret is NULL if it does not exist in the cache.
- */
+/* A reference to the cached object as it is kept (df_shared_drop); *ret is NULL if it does not exist
+ * in the cache. */
 int df_kube_cache_find(struct df_kube_cache *c, const char *name_space, const char *name,
-                       cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* Returns any object with this index word; otherwise as above. */
-int df_kube_cache_find_by(struct df_kube_cache *c, const char *word, cJSON **ret,
+                       const cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* The same as the owner's show() makes it, which there must be. */
+int df_kube_cache_show(struct df_kube_cache *c, const char *name_space, const char *name,
+                       const cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* Shows any object with this index word; otherwise as above. */
+int df_kube_cache_show_by(struct df_kube_cache *c, const char *word, const cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
 
 /* Calls back with each cached object that has this word (NULL: all), in order of creation, as of
- * one moment. The callback may read the cache; -1 ends the enumeration. */
+ * one moment. `kept` is shared: df_shared_add() to keep it. The callback may read the cache; -1 ends
+ * the enumeration. */
 int df_kube_cache_each(struct df_kube_cache *c, const char *word,
                        int (*each)(void *arg, const cJSON *kept, struct df_err *err), void *arg,
                        struct df_err *err) DF_MUST_CHECK;
@@ -117,6 +124,9 @@ int df_kube_cache_names(struct df_kube_cache *c, const char *word, struct df_str
  * failure (out of memory) loses nothing: the watch delivers the change, too. */
 int df_kube_cache_note(struct df_kube_cache *c, const cJSON *object, bool is_local,
                        struct df_err *err);
+/* The same, but takes the object over, also on failure. */
+int df_kube_cache_note_own(struct df_kube_cache *c, cJSON *object, bool is_local,
+                           struct df_err *err);
 
 /* While an object is being written, from begin() to end(), events of the watch for it are held
  * back: so the writer notes its own write, whichever arrives first. Changes by others are applied

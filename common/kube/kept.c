@@ -2,7 +2,8 @@
 
 struct df_kept {
     unsigned references; /* atomic */
-    cJSON *tree;         /* NULL: packed */
+    const cJSON *tree;   /* shared; NULL: packed */
+    const cJSON *shown;  /* shared; atomic, set once; NULL: nobody has asked, or packed */
     struct df_packed packed;
     char bytes[]; /* of packed */
 };
@@ -20,13 +21,13 @@ static size_t guess_text_len(const cJSON *j)
 
 int df_kept_new(cJSON *tree, struct df_kept **ret, struct df_err *err)
 {
-    struct df_kept *k = tree ? malloc(sizeof(*k)) : NULL;
-    if (!k) {
-        cJSON_Delete(tree);
+    DF_SHARED const cJSON *shared = df_shared_new(tree);
+    struct df_kept *k = shared ? malloc(sizeof(*k)) : NULL;
+    if (!k)
         return df_fail_oom(err);
-    }
-    *k = (struct df_kept){
-        .references = 1, .tree = tree, .packed = {.text_len = (uint32_t)guess_text_len(tree)}};
+    *k =
+        (struct df_kept){.references = 1, .packed = {.text_len = (uint32_t)guess_text_len(shared)}};
+    k->tree = DF_TAKE(shared);
     *ret = k;
     return 0;
 }
@@ -56,7 +57,8 @@ void df_kept_drop(struct df_kept *k)
 {
     if (!k || __atomic_sub_fetch(&k->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
-    cJSON_Delete(k->tree);
+    df_shared_drop(k->tree);
+    df_shared_drop(k->shown);
     free(k);
 }
 
@@ -70,7 +72,7 @@ size_t df_kept_text_len(const struct df_kept *k)
     return k->packed.text_len;
 }
 
-int df_kept_read(struct df_packer *p, const struct df_kept *k, cJSON **ret, struct df_err *err)
+int df_kept_copy(struct df_packer *p, const struct df_kept *k, cJSON **ret, struct df_err *err)
 {
     if (!k->tree)
         return df_unpack(p, &k->packed, ret, err);
@@ -78,5 +80,45 @@ int df_kept_read(struct df_packer *p, const struct df_kept *k, cJSON **ret, stru
     if (!copy)
         return df_fail_oom(err);
     *ret = copy;
+    return 0;
+}
+
+int df_kept_read(struct df_packer *p, const struct df_kept *k, const cJSON **ret,
+                 struct df_err *err)
+{
+    cJSON *unpacked = NULL;
+    if (!k->tree && df_unpack(p, &k->packed, &unpacked, err) < 0)
+        return -1;
+    *ret = k->tree ? df_shared_add(k->tree) : df_shared_new(unpacked);
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+static int make_shown(struct df_packer *p, const struct df_kept *k, df_kept_show show, void *arg,
+                      const cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *copy = NULL;
+    if (df_kept_copy(p, k, &copy, err) < 0 || show(arg, copy, err) < 0)
+        return -1;
+    *ret = df_shared_new(DF_TAKE(copy));
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+int df_kept_read_shown(struct df_packer *p, struct df_kept *k, df_kept_show show, void *arg,
+                       const cJSON **ret, struct df_err *err)
+{
+    const cJSON *shown = __atomic_load_n(&k->shown, __ATOMIC_ACQUIRE);
+    if (shown) {
+        *ret = df_shared_add(shown);
+        return 0;
+    }
+    if (make_shown(p, k, show, arg, ret, err) < 0)
+        return -1;
+    if (!k->tree)
+        return 0;
+    /* If another thread was faster, its tree is the same as this one, which the caller has. */
+    const cJSON *second = df_shared_add(*ret);
+    if (!__atomic_compare_exchange_n(&k->shown, &shown, second, false, __ATOMIC_RELEASE,
+                                     __ATOMIC_RELAXED))
+        df_shared_drop(second);
     return 0;
 }

@@ -65,7 +65,11 @@ struct df_kube_at {
     bool metadata_only; /* the answer has only apiVersion, kind and metadata: for large objects */
 };
 
-/* In all of these ret may be NULL; otherwise the caller owns *ret. */
+/* A member of an object's metadata: who wrote which field. Half of an object's text. */
+#define DF_KUBE_MANAGED "managedFields"
+
+/* In all of these ret may be NULL; otherwise the caller owns *ret. What a write answers comes without
+ * managedFields. */
 
 /* Unknown fields are refused by the server instead of dropped silently. */
 int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,

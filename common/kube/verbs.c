@@ -10,6 +10,9 @@ const struct df_kube_resource df_kube_secrets = {"", "v1", "secrets"};
 const struct df_kube_resource df_kube_config_maps = {"", "v1", "configmaps"};
 const struct df_kube_resource df_kube_leases = {"coordination.k8s.io", "v1", "leases"};
 
+/* managedFields are half of an answer to a write, and no writer reads them. */
+static const char *const not_of_answers[] = {DF_KUBE_MANAGED, NULL};
+
 static int need_name(const struct df_kube_at *at, const char *verb, struct df_err *err)
 {
     return at->name ? 0
@@ -23,8 +26,12 @@ static int create_object(struct df_kube *k, const struct df_kube_at *at, const c
      * path. */
     struct df_kube_at to = *at;
     to.name = at->subresource ? at->name : NULL;
-    struct df_kube_request r = {
-        .verb = "create", .method = "POST", .at = &to, .body = object, .query = query};
+    struct df_kube_request r = {.verb = "create",
+                                .method = "POST",
+                                .at = &to,
+                                .body = object,
+                                .query = query,
+                                .without = not_of_answers};
     return df_kube_request_json(k, &r, ret, err);
 }
 
@@ -49,7 +56,8 @@ int df_kube_get(struct df_kube *k, const struct df_kube_at *at, cJSON **ret, str
 int df_kube_update(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
                    struct df_err *err)
 {
-    struct df_kube_request r = {.verb = "update", .method = "PUT", .at = at, .body = object};
+    struct df_kube_request r = {
+        .verb = "update", .method = "PUT", .at = at, .body = object, .without = not_of_answers};
     return need_name(at, r.verb, err) < 0 ? -1 : df_kube_request_json(k, &r, ret, err);
 }
 
@@ -73,7 +81,8 @@ int df_kube_patch(struct df_kube *k, const struct df_kube_at *at, const struct d
                                 .at = at,
                                 .body = patch->body,
                                 .content_type = types[patch->type],
-                                .query = df_buf_str(&query)};
+                                .query = df_buf_str(&query),
+                                .without = not_of_answers};
     return df_kube_request_json(k, &r, ret, err);
 }
 

@@ -18,9 +18,6 @@
 #include "common/kube/kube.h"
 #include "common/kube/proto.h"
 
-/* Who wrote which field: half of an object's text, and not used here. */
-#define DF_KUBE_MANAGED "managedFields"
-
 struct df_kube_watcher {
     /* A list of this resourceVersion begins: apply() follows for each object of it, then listed().
      * If begin() comes again before listed(), the list before was incomplete. -1: as of apply(). */

@@ -6,18 +6,18 @@
 #include "spawner/requests/leftovers.h"
 #include "spawner/steps/steps.h"
 
-/* *ret: the newest of these steps that had a log and has none; or NULL, also if any has one. */
-static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, cJSON **ret,
+/* *ret: a reference to the newest of these steps that had a log and has none; or NULL, also if any has one. */
+static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, const cJSON **ret,
                         struct df_err *err)
 {
-    DF_JSON cJSON *removed = NULL;
+    DF_SHARED const cJSON *removed = NULL;
     const char *run = df_json_str(steps->run, "metadata.name");
     for (size_t i = steps->first; i < steps->end; i++) {
-        DF_JSON cJSON *task = NULL;
+        DF_SHARED const cJSON *task = NULL;
         char name[64];
         int64_t size = 0;
         if (df_model_name(run, steps->recipe->steps[i].name, name, err) < 0 ||
-            df_store_find(s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0)
+            df_store_look_for(s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0)
             return -1;
         if (!task)
             continue;
@@ -27,7 +27,7 @@ static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, 
             return 0;
         /* A runner that came so far had something to say. */
         if (df_task_is_final(task) && df_task_timeline(task, "sourced", 0)) {
-            cJSON_Delete(removed);
+            df_shared_drop(removed);
             removed = DF_TAKE(task);
         }
     }
@@ -38,10 +38,10 @@ static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, 
 static int fail_removed(struct df_spawner *s, const cJSON *run, const cJSON *task,
                         struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL;
+    DF_SHARED const cJSON *executor = NULL;
     const char *uid = df_json_str(task, "spec.executorRef.uid");
     if (uid)
-        (void)df_store_get_by_uid(s->store, DF_KIND_EXECUTOR, uid, &executor, NULL);
+        (void)df_store_look_by_uid(s->store, DF_KIND_EXECUTOR, uid, &executor, NULL);
     int64_t age_us = df_retained_of(s->config, executor).logs_us;
     int64_t now_us = df_real_us(), until_us = df_task_ended_at(task, now_us) + age_us;
     const char *name = df_json_str(run, "metadata.name");
@@ -69,7 +69,7 @@ static int fail_removed(struct df_spawner *s, const cJSON *run, const cJSON *tas
 
 int df_log_check_kept(struct df_spawner *s, const struct df_log_steps *steps, struct df_err *err)
 {
-    DF_JSON cJSON *removed = NULL;
+    DF_SHARED const cJSON *removed = NULL;
     struct df_err why = {0};
     if (find_removed(s, steps, &removed, &why) < 0) {
         (void)df_err_pass(err, &why);

@@ -96,9 +96,9 @@ static int of_steps(struct df_spawner *s, const cJSON *run, enum df_outputs_view
 static int of_run(struct df_spawner *s, const cJSON *run, enum df_outputs_view view, cJSON **ret,
                   struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL;
-    if (df_store_get(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
-                     &executor, err) < 0)
+    DF_SHARED const cJSON *executor = NULL;
+    if (df_store_look(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+                      &executor, err) < 0)
         return -1;
     const char *type = df_json_str(run, "spec.snapshot.storage.type");
     if (type && !df_streq(type, "managed"))
@@ -137,11 +137,11 @@ static int mask_outputs(struct df_spawner *s, const cJSON *doc, cJSON *outputs, 
 static int respond_outputs(struct df_request *req, struct df_response *res, enum df_kind kind,
                            finder find, struct df_err *err)
 {
-    DF_JSON cJSON *doc = NULL;
+    DF_SHARED const cJSON *doc = NULL;
     DF_SECRET_JSON cJSON *outputs = NULL;
     enum df_outputs_view view = DF_OUTPUTS_MASKED;
     if (choose_view(req, res, &view, err) < 0 ||
-        df_store_get(req->s->store, kind, req->params[0], &doc, err) < 0 ||
+        df_store_look(req->s->store, kind, req->params[0], &doc, err) < 0 ||
         find(req->s, doc, view, &outputs, err) < 0 ||
         (view == DF_OUTPUTS_MASKED && mask_outputs(req->s, doc, outputs, err) < 0))
         return -1;

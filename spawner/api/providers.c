@@ -9,8 +9,8 @@
 
 int df_gate_providers(struct df_request *req, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
-    if (df_store_get_by_uid(req->s->store, DF_KIND_TASK_ACTION, req->params[0], &task, err) < 0)
+    DF_SHARED const cJSON *task = NULL;
+    if (df_store_look_by_uid(req->s->store, DF_KIND_TASK_ACTION, req->params[0], &task, err) < 0)
         return -1;
     if (df_step_check_token(task, "providers", req->credentials.secret, err) == 0)
         return 0;

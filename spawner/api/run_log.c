@@ -54,11 +54,11 @@ static int set_step(struct log_source *l, size_t step)
 static int read_current_step(struct log_source *l)
 {
     struct df_err err = {0};
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     l->complete = false;
     if (l->step == l->recipe->count)
         return 0;
-    if (df_store_find(l->follower.s->store, DF_KIND_TASK_ACTION, l->step_name, &task, &err) < 0)
+    if (df_store_look_for(l->follower.s->store, DF_KIND_TASK_ACTION, l->step_name, &task, &err) < 0)
         return -1;
     if (!task)
         return 0;
@@ -268,10 +268,10 @@ static int read_step(const struct df_request *req, struct log_source *l, struct 
 static int respond_stream(struct df_request *req, struct df_response *res, enum df_stream stream,
                           const char *plain_type, struct df_err *err)
 {
-    DF_JSON cJSON *run = NULL;
+    DF_SHARED const cJSON *run = NULL;
     bool follow = false;
     if (df_request_flag(req, "follow", &follow, err) < 0 ||
-        df_store_get(req->s->store, DF_KIND_RUN, req->params[0], &run, err) < 0)
+        df_store_look(req->s->store, DF_KIND_RUN, req->params[0], &run, err) < 0)
         return -1;
     struct log_source *l = calloc(1, sizeof(*l));
     if (!l)

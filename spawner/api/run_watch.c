@@ -84,8 +84,8 @@ static int next_piece(struct df_stream_source *source, struct df_buf *out)
 
 int df_watch_run(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    DF_JSON cJSON *run = NULL;
-    if (df_store_get(req->s->store, DF_KIND_RUN, req->params[0], &run, err) < 0)
+    DF_SHARED const cJSON *run = NULL;
+    if (df_store_look(req->s->store, DF_KIND_RUN, req->params[0], &run, err) < 0)
         return -1;
     struct watch_source *w = calloc(1, sizeof(*w));
     if (!w)

@@ -53,10 +53,11 @@ static int fail_elsewhere(const cJSON *executor, const char *type, struct df_err
                           name, where, name, name);
 }
 
-int df_state_owner(const struct df_request *req, char ret_uid[64], cJSON **ret, struct df_err *err)
+int df_state_owner(const struct df_request *req, char ret_uid[64], const cJSON **ret,
+                   struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL;
-    if (df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
+    DF_SHARED const cJSON *executor = NULL;
+    if (df_store_look(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
         return -1;
     const char *uid = df_json_str(executor, "metadata.uid");
     (void)snprintf(ret_uid, 64, "%s", uid ? uid : "");
@@ -67,7 +68,7 @@ int df_state_owner(const struct df_request *req, char ret_uid[64], cJSON **ret, 
 
 int df_state_executor(const struct df_request *req, char ret_uid[64], struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL;
+    DF_SHARED const cJSON *executor = NULL;
     if (df_state_owner(req, ret_uid, &executor, err) < 0)
         return -1;
     const char *type = df_json_str(executor, "spec.storage.type");

@@ -44,8 +44,8 @@ static int read_version(const struct df_request *req, int64_t *ret, struct df_er
 /* An errored state, which would not fit any more, is stored or removed first. */
 static int check_may_roll_back(const struct df_request *req, struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL;
-    if (df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
+    DF_SHARED const cJSON *executor = NULL;
+    if (df_store_look(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
         return -1;
     return df_state_rollback_check(executor, err) < 0 ? -1 : df_errored_check(executor, err);
 }
@@ -66,10 +66,10 @@ int df_rollback_state(struct df_request *req, struct df_response *res, struct df
 static int push_file(struct df_request *req, const char *uid, struct df_err *err)
 {
     bool replace = false;
-    DF_JSON cJSON *executor = NULL;
+    DF_SHARED const cJSON *executor = NULL;
     if (df_request_flag(req, "replace", &replace, err) < 0 ||
         (replace && df_auth_require(&req->caller, DF_ROLE_ADMIN, err) < 0) ||
-        df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0 ||
+        df_store_look(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0 ||
         df_executor_check_push(executor, err) < 0 ||
         df_state_push(req->s->states, uid, req->body_path, replace, req->caller.name, err) < 0)
         return -1;
@@ -144,7 +144,7 @@ int df_get_errored_state(struct df_request *req, struct df_response *res, struct
 int df_discard_errored_state(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     char uid[64];
-    DF_JSON cJSON *executor = NULL;
+    DF_SHARED const cJSON *executor = NULL;
     if (df_state_owner(req, uid, &executor, err) < 0 ||
         df_errored_discard(req->s, executor, req->params[1], err) < 0)
         return -1;

@@ -61,9 +61,9 @@ static int add_transitions(const struct df_spawner *s, const cJSON *task, cJSON 
 
 int df_get_state_of(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     DF_JSON cJSON *state = NULL;
-    if (df_store_get(req->s->store, DF_KIND_TASK_ACTION, req->params[0], &task, err) < 0)
+    if (df_store_look(req->s->store, DF_KIND_TASK_ACTION, req->params[0], &task, err) < 0)
         return -1;
     int n = df_action_transitions(task);
     if (!n)
@@ -220,9 +220,9 @@ static int send_page(struct transitions *t, struct df_buf *out, struct df_err *e
 static int send_change(struct transitions *t, const struct df_journal_entry *entry,
                        struct df_buf *out, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     (void)snprintf(t->version, sizeof(t->version), "%s", entry->version);
-    if (df_store_find(t->follower.s->store, DF_KIND_TASK_ACTION, entry->name, &task, err) < 0)
+    if (df_store_look_for(t->follower.s->store, DF_KIND_TASK_ACTION, entry->name, &task, err) < 0)
         return -1;
     if (!task) {
         df_cursors_drop(&t->sent, entry->name);

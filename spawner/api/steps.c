@@ -36,7 +36,7 @@ int df_gate_step(struct df_request *req, struct df_err *err)
 
 int df_gate_live_step(struct df_request *req, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     return df_step_open(req->s, uid_of(req), token_of(req), &task, err);
 }
 

@@ -443,9 +443,9 @@ static int admit_workflow(struct df_control *c, const cJSON *task, struct df_err
 static int admit_step(struct df_control *c, const cJSON *task, struct df_err *err)
 {
     const char *run = df_json_str(task, "spec.runRef.name");
-    DF_JSON cJSON *owner = NULL;
+    DF_SHARED const cJSON *owner = NULL;
     struct df_err why = {0};
-    if (run && df_store_get(c->s->store, DF_KIND_RUN, run, &owner, NULL) == 0 &&
+    if (run && df_store_look(c->s->store, DF_KIND_RUN, run, &owner, NULL) == 0 &&
         !df_run_is_final(owner)) {
         if (df_store_remove(c->s->store, DF_KIND_TASK_ACTION, name_of(task),
                             df_json_str(task, "metadata.uid"), err) < 0)

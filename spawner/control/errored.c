@@ -6,22 +6,23 @@
 
 /* Replaces *executor by the stored one, which names the errored states that are kept now; by NULL if it
  * was deleted. */
-static int look(struct df_spawner *s, const char *name, cJSON **executor, struct df_err *err)
+static int look(struct df_spawner *s, const char *name, const cJSON **executor, struct df_err *err)
 {
     cJSON *noted = NULL;
     if (df_errored_note(s, name, &noted, err) < 0)
         return -1;
-    cJSON_Delete(*executor);
-    *executor = noted;
-    return 0;
+    df_shared_drop(*executor);
+    *executor = df_shared_new(noted);
+    return *executor || !noted ? 0 : df_fail_oom(err);
 }
 
-int df_errored_observe(struct df_spawner *s, const char *name, cJSON **executor, struct df_err *err)
+int df_errored_observe(struct df_spawner *s, const char *name, const cJSON **executor,
+                       struct df_err *err)
 {
     return df_errored_is_kept(*executor) ? look(s, name, executor, err) : 0;
 }
 
-int df_errored_settle(struct df_spawner *s, const cJSON *run, cJSON **executor,
+int df_errored_settle(struct df_spawner *s, const cJSON *run, const cJSON **executor,
                       struct df_run_verdict *v, struct df_err *err)
 {
     size_t n = strlen(v->message);

@@ -9,9 +9,9 @@
 int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,
                           struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL;
+    DF_SHARED const cJSON *executor = NULL;
     bool done = false;
-    if (df_store_find(c->s->store, DF_KIND_EXECUTOR, name, &executor, err) < 0)
+    if (df_store_look_for(c->s->store, DF_KIND_EXECUTOR, name, &executor, err) < 0)
         return -1;
     if (!executor)
         return 0;

@@ -55,11 +55,11 @@ static int note_errored(void *arg, const struct df_blob_info *info, struct df_er
     struct df_spawner *s = arg;
     enum df_stored kind;
     char uid[64];
-    DF_JSON cJSON *executor = NULL;
+    DF_SHARED const cJSON *executor = NULL;
     struct df_err why = {0};
     if (!df_state_is_errored(info->key) || !df_stored_of(info->key, &kind, uid))
         return 0;
-    if (df_store_get_by_uid(s->store, DF_KIND_EXECUTOR, uid, &executor, &why) < 0)
+    if (df_store_look_by_uid(s->store, DF_KIND_EXECUTOR, uid, &executor, &why) < 0)
         return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
     return df_errored_note(s, df_json_str(executor, "metadata.name"), NULL, err);
 }

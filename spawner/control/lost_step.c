@@ -196,9 +196,9 @@ int df_lost_step_settle(struct df_spawner *s, const cJSON *run, const cJSON *ste
 
 static int is_lost(struct df_spawner *s, const cJSON *step, bool *ret, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
-    if (df_store_find(s->store, DF_KIND_TASK_ACTION, df_json_str(step, "taskAction"), &task, err) <
-        0)
+    DF_SHARED const cJSON *task = NULL;
+    if (df_store_look_for(s->store, DF_KIND_TASK_ACTION, df_json_str(step, "taskAction"), &task,
+                          err) < 0)
         return -1;
     *ret = !task && df_json_str(step, "uid");
     return 0;

@@ -38,9 +38,10 @@
 struct pass {
     struct df_control *c;
     cJSON *run;
-    cJSON *executor; /* NULL: deleted */
-    cJSON *plan;     /* its first step (plan or state); or NULL */
-    cJSON *apply;
+    /* Shared. */
+    const cJSON *executor; /* NULL: deleted */
+    const cJSON *plan;     /* its first step (plan or state); or NULL */
+    const cJSON *apply;
     bool is_first;
     bool lost_lives;  /* run.h */
     bool is_reopened; /* somebody wrote a final phase into its status */
@@ -50,25 +51,23 @@ struct pass {
 static void free_pass(struct pass *p)
 {
     cJSON_Delete(p->run);
-    cJSON_Delete(p->executor);
-    cJSON_Delete(p->plan);
-    cJSON_Delete(p->apply);
+    df_shared_drop(p->executor);
+    df_shared_drop(p->plan);
+    df_shared_drop(p->apply);
 }
 
 /* ---- observe ---- */
 
-static int get_step(struct pass *p, const char *step, cJSON **ret, struct df_err *err)
+static int get_step(struct pass *p, const char *step, const cJSON **ret, struct df_err *err)
 {
     char name[64];
     if (df_new_task_name(p->run, step, name, err) < 0)
         return -1;
-    if (df_store_find(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err) < 0)
+    if (df_store_look_for(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err) < 0)
         return -1;
     /* A step without status is not accepted yet: its own pass removes or refuses it (applied.h). */
-    if (*ret && !df_json_at(*ret, "status")) {
-        cJSON_Delete(*ret);
-        *ret = NULL;
-    }
+    if (*ret && !df_json_at(*ret, "status"))
+        df_shared_drop(DF_TAKE(*ret));
     return 0;
 }
 
@@ -85,8 +84,8 @@ static int get_live_step(struct pass *p, struct df_err *err)
         return -1;
     cJSON_ArrayForEach (step, steps) {
         if (df_json_at(step, "status") && !df_task_is_final(step)) {
-            p->plan = cJSON_DetachItemViaPointer(steps, step);
-            return 0;
+            p->plan = df_shared_new(cJSON_DetachItemViaPointer(steps, step));
+            return p->plan ? 0 : df_fail_oom(err);
         }
     }
     return 0;
@@ -144,7 +143,7 @@ static int observe(struct pass *p, struct df_err *err)
 {
     struct df_store *s = p->c->s->store;
     p->now_us = df_real_us();
-    if (df_store_find(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
+    if (df_store_look_for(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
         get_steps(p, err) < 0 || observe_turn(p, err) < 0 ||
         df_errored_observe(p->c->s, executor_name(p), &p->executor, err) < 0)
         return -1;
@@ -305,7 +304,7 @@ static int expect_resources(struct pass *p, const char *action, struct df_err *e
 }
 
 /* Creates the step's document. If it exists, an earlier pass created it and was interrupted. */
-static int make_step(struct pass *p, const char *step, const char *action, cJSON **ret,
+static int make_step(struct pass *p, const char *step, const char *action, const cJSON **ret,
                      struct df_err *err)
 {
     DF_JSON cJSON *task = NULL;
@@ -315,15 +314,13 @@ static int make_step(struct pass *p, const char *step, const char *action, cJSON
         df_shared_pod_keep(s, p->run, p->executor, task, err) < 0 ||
         expect_resources(p, action, err) < 0)
         return -1;
-    if (df_task_create(s, task, ret, &why) < 0) {
-        if (!df_streq(why.reason, "AlreadyExists"))
-            return df_err_pass(err, &why);
-        if (get_step(p, step, ret, err) < 0)
-            return -1;
-        if (!*ret)
-            return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
-                                  "a document of the name of step %s is being taken away", step);
-    }
+    if (df_task_create(s, task, NULL, &why) < 0 && !df_streq(why.reason, "AlreadyExists"))
+        return df_err_pass(err, &why);
+    if (get_step(p, step, ret, err) < 0)
+        return -1;
+    if (!*ret)
+        return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
+                              "a document of the name of step %s is being taken away", step);
     if (copy_results(p, err) < 0)
         return -1;
     return set_phase(p, "Running", err);

@@ -60,14 +60,14 @@ int df_shared_pod_keep(struct df_spawner *s, const cJSON *run, const cJSON *exec
 
 /* ---- the apply begins ---- */
 
-int df_shared_pod_find(const struct df_task_pass *p, cJSON **ret, struct df_err *err)
+int df_shared_pod_find(const struct df_task_pass *p, const cJSON **ret, struct df_err *err)
 {
     const char *from = df_json_str(p->task, "spec.planFrom");
-    DF_JSON cJSON *plan = NULL;
+    DF_SHARED const cJSON *plan = NULL;
     *ret = NULL;
     if (!from)
         return 0;
-    if (df_store_find(p->c->s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
+    if (df_store_look_for(p->c->s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
         return -1;
     if (df_shared_pod_may_join(p->task, plan))
         *ret = DF_TAKE(plan);

@@ -13,9 +13,10 @@
 int df_shared_pod_keep(struct df_spawner *s, const cJSON *run, const cJSON *executor, cJSON *step,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* For the pass over an apply that is to be started: the plan in whose pod it may start, as *ret that
- * the caller deletes; NULL: it starts elsewhere. */
-int df_shared_pod_find(const struct df_task_pass *p, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* For the pass over an apply that is to be started: the plan in whose pod it may start, a reference; NULL:
+ * it starts elsewhere. */
+int df_shared_pod_find(const struct df_task_pass *p, const cJSON **ret,
+                       struct df_err *err) DF_MUST_CHECK;
 
 /* Offers the step of the pass to the pod of p->host: slot, `created` and the reference are one
  * write; then the host gives its slot and the password of the state away. */

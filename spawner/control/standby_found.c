@@ -27,9 +27,9 @@ void df_standby_end(struct df_spawner *s, struct df_engine *e, const char *id)
  * apply wants it. */
 static int expect_pass(struct df_standby_pool *pool, const char *name, struct df_err *err)
 {
-    DF_JSON cJSON *run = NULL;
+    DF_SHARED const cJSON *run = NULL;
     struct df_err why = {0};
-    if (df_store_find(pool->c->s->store, DF_KIND_RUN, name, &run, err) < 0)
+    if (df_store_look_for(pool->c->s->store, DF_KIND_RUN, name, &run, err) < 0)
         return -1;
     if (!run || df_run_is_final(run))
         return 0;
@@ -118,9 +118,9 @@ enum link {
 
 static enum link link_of(const struct df_standby_pool *pool, const char *id, const char *step_uid)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     struct df_err why = {0};
-    if (df_store_get_by_uid(pool->c->s->store, DF_KIND_TASK_ACTION, step_uid, &task, &why) < 0)
+    if (df_store_look_by_uid(pool->c->s->store, DF_KIND_TASK_ACTION, step_uid, &task, &why) < 0)
         return why.cls == DF_ERR_NOT_FOUND ? TAKEN_AWAY : HAS_STEP;
     if (df_task_is_final(task))
         return IS_OVER;

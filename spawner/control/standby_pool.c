@@ -331,11 +331,11 @@ void df_standby_pool_stop(struct df_standby_pool *pool)
 void df_standby_notify(struct df_control *c, const char *name)
 {
     char uid[DF_STANDBY_STEP] = "";
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     if (!c->s->standby || !df_standby_is(name))
         return;
     df_standby_step(c->s->standby, name, uid);
-    if (uid[0] && df_store_get_by_uid(c->s->store, DF_KIND_TASK_ACTION, uid, &task, NULL) == 0)
+    if (uid[0] && df_store_look_by_uid(c->s->store, DF_KIND_TASK_ACTION, uid, &task, NULL) == 0)
         df_queue_wake(c->queue, DF_KIND_TASK_ACTION, df_json_str(task, "metadata.name"));
 }
 

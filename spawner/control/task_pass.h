@@ -13,7 +13,7 @@
 struct df_task_pass {
     struct df_control *c;
     const struct df_task_hooks *hooks;
-    cJSON *task; /* as it was when the pass began */
+    const cJSON *task; /* as it was when the pass began; shared */
     struct df_engine *engine;
     struct df_engine_step step;
     struct df_engine_observation observed;
@@ -21,7 +21,8 @@ struct df_task_pass {
     int64_t wake_us;     /* real time of the next pass; 0: after the next change */
     bool pauses;         /* writes of this pass cause no other pass: DF_PASS_PAUSE */
     char claim_hash[65]; /* of the token for the runner's claim; not of workflows */
-    cJSON *host; /* the step in whose pod this one starts, and which gives it its slot; or NULL */
+    /* The step in whose pod this one starts, and which gives it its slot; shared; or NULL. */
+    const cJSON *host;
     cJSON *standby; /* status.engineRef of the standby runner that the step gets; or NULL */
 };
 

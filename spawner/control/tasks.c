@@ -17,8 +17,8 @@
 
 static void free_pass(struct df_task_pass *p)
 {
-    cJSON_Delete(p->task);
-    cJSON_Delete(p->host);
+    df_shared_drop(p->task);
+    df_shared_drop(p->host);
     cJSON_Delete(p->standby);
 }
 
@@ -205,7 +205,7 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
 {
     DF_CLEANUP(free_pass) struct df_task_pass p = {.c = c};
     bool done = false;
-    if (df_store_find(c->s->store, DF_KIND_TASK_ACTION, name, &p.task, err) < 0)
+    if (df_store_look_for(c->s->store, DF_KIND_TASK_ACTION, name, &p.task, err) < 0)
         return -1;
     if (!p.task) {
         df_slots_dequeue(&c->slots, name);

@@ -178,9 +178,9 @@ static int tofu_clean(struct df_task_pass *p, struct df_err *err)
  * it. */
 static int tofu_may_remove(struct df_task_pass *p, bool *ret, struct df_err *err)
 {
-    DF_JSON cJSON *run = NULL;
+    DF_SHARED const cJSON *run = NULL;
     const char *name = df_json_str(p->task, "spec.runRef.name");
-    if (df_store_find(p->c->s->store, DF_KIND_RUN, name, &run, err) < 0)
+    if (df_store_look_for(p->c->s->store, DF_KIND_RUN, name, &run, err) < 0)
         return -1;
     *ret = !run || df_run_is_final(run);
     if (!*ret) {

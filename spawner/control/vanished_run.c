@@ -79,9 +79,9 @@ static int find_vanished(struct df_control *c, const cJSON *executor, const char
                          struct df_err *err)
 {
     const char *active = df_json_str(executor, "status.activeRun");
-    DF_JSON cJSON *run = NULL;
+    DF_SHARED const cJSON *run = NULL;
     *ret = NULL;
-    if (active && df_store_find(c->s->store, DF_KIND_RUN, active, &run, err) < 0)
+    if (active && df_store_look_for(c->s->store, DF_KIND_RUN, active, &run, err) < 0)
         return -1;
     *ret = run ? NULL : active;
     return 0;

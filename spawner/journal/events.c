@@ -253,9 +253,9 @@ static void keep_cursor(struct df_events *e, const cJSON *task)
 
 static void queue_step(struct df_events *e, const struct df_journal_entry *entry)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     struct df_err err = {0};
-    if (df_store_find(e->s->store, DF_KIND_TASK_ACTION, entry->name, &task, &err) < 0) {
+    if (df_store_look_for(e->s->store, DF_KIND_TASK_ACTION, entry->name, &task, &err) < 0) {
         df_warn("Events about step %s are late: %s", entry->name, err.message);
         return; /* the step's next entry queues them */
     }

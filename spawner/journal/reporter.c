@@ -256,8 +256,8 @@ static int tell(struct df_reporter *r, const cJSON *task, struct df_err *err)
 
 static int look_at(struct df_reporter *r, const char *name, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
-    if (df_store_find(r->s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0)
+    DF_SHARED const cJSON *task = NULL;
+    if (df_store_look_for(r->s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0)
         return -1;
     if (!task) {
         df_cursors_drop(&r->told, name);

@@ -73,10 +73,10 @@ static int find(struct df_store *store, enum df_kind kind, const char *uid, cJSO
 /* Has the step ended, and its run if it has one? */
 static int has_ended(struct df_spawner *s, const cJSON *task, bool *ret, struct df_err *err)
 {
-    DF_JSON cJSON *run = NULL;
+    DF_SHARED const cJSON *run = NULL;
     const char *name = df_json_str(task, "spec.runRef.name");
     bool ended = df_task_is_final(task) && !df_label_has(task, DF_LABEL_LIVE);
-    if (ended && name && df_store_find(s->store, DF_KIND_RUN, name, &run, err) < 0)
+    if (ended && name && df_store_look_for(s->store, DF_KIND_RUN, name, &run, err) < 0)
         return -1;
     *ret = ended && (!run || df_run_is_final(run));
     return 0;

@@ -136,8 +136,8 @@ static int by_owner_and_age(const void *a, const void *b)
 /* Read again: since it was gathered somebody may have changed or replaced it. */
 static int purge_ended(struct sweep *w, const struct ended *e, struct df_err *err)
 {
-    DF_JSON cJSON *doc = NULL;
-    if (df_store_find(w->s->store, w->kind, e->name, &doc, err) < 0)
+    DF_SHARED const cJSON *doc = NULL;
+    if (df_store_look_for(w->s->store, w->kind, e->name, &doc, err) < 0)
         return -1;
     if (!doc || !df_streq(df_json_str(doc, "metadata.uid"), e->uid) || !is_ended(w->kind, doc))
         return 0;
@@ -151,10 +151,10 @@ static int purge_ended(struct sweep *w, const struct ended *e, struct df_err *er
 static int find_limits(struct sweep *w, const char *owner, struct df_retained *ret,
                        struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL;
+    DF_SHARED const cJSON *executor = NULL;
     struct df_err why = {0};
     if (w->kind == DF_KIND_RUN &&
-        df_store_get_by_uid(w->s->store, DF_KIND_EXECUTOR, owner, &executor, &why) < 0 &&
+        df_store_look_by_uid(w->s->store, DF_KIND_EXECUTOR, owner, &executor, &why) < 0 &&
         why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
     *ret = df_retained_of(w->s->config, executor);

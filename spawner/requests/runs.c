@@ -65,8 +65,8 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
 static int check_still_there(struct df_spawner *s, const char *executor, const cJSON *run,
                              struct df_err *err)
 {
-    DF_JSON cJSON *owner = NULL;
-    if (df_store_get(s->store, DF_KIND_EXECUTOR, executor, &owner, err) == 0 &&
+    DF_SHARED const cJSON *owner = NULL;
+    if (df_store_look(s->store, DF_KIND_EXECUTOR, executor, &owner, err) == 0 &&
         not_being_deleted(owner, err) == 0)
         return 0;
     (void)df_store_remove(s->store, DF_KIND_RUN, df_json_str(run, "metadata.name"),
@@ -130,10 +130,10 @@ static int check_redirects(struct df_spawner *s, const char *executor, const cJS
                            struct df_err *err)
 {
     const cJSON *variables = df_json_at(secrets, "environment");
-    DF_JSON cJSON *owner = NULL;
+    DF_SHARED const cJSON *owner = NULL;
     if (!variables)
         return 0;
-    if (df_store_get(s->store, DF_KIND_EXECUTOR, executor, &owner, err) < 0)
+    if (df_store_look(s->store, DF_KIND_EXECUTOR, executor, &owner, err) < 0)
         return -1;
     return df_redirect_check(df_json_at(owner, "spec.storage"), variables, "InvalidDocument", err);
 }
@@ -195,13 +195,13 @@ static int check_role_of_decider(const cJSON *run, const struct request *r, stru
 
 static int check_decider(const cJSON *run, const struct request *r, struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL;
+    DF_SHARED const cJSON *executor = NULL;
     if (check_role_of_decider(run, r, err) < 0)
         return -1;
     if (!df_streq(r->verdict, "approved"))
         return 0;
-    if (df_store_find(r->s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
-                      &executor, err) < 0)
+    if (df_store_look_for(r->s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+                          &executor, err) < 0)
         return -1;
     return df_approval_check_approver(&r->s->config->approval, run, executor, r->actor, err);
 }

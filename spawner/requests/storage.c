@@ -102,13 +102,14 @@ static int check_only_move(struct df_spawner *s, const cJSON *run, struct df_err
 
 int df_storage_check_move(struct df_spawner *s, const cJSON *run, struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL, *moved = NULL;
+    DF_SHARED const cJSON *executor = NULL;
+    DF_JSON cJSON *moved = NULL;
     const cJSON *target = df_json_at(run, "spec.moveTo");
     if (!target)
         return 0;
     if (check_only_move(s, run, err) < 0 ||
-        df_store_get(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
-                     &executor, err) < 0 ||
+        df_store_look(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+                      &executor, err) < 0 ||
         df_move_view(executor, target, &moved, err) < 0)
         return -1;
     df_storage_lock();

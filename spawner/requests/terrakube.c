@@ -143,7 +143,7 @@ static int take_room(struct df_spawner *s, const struct df_terrakube_payload *p,
 int df_request_terrakube_step(struct df_spawner *s, const char *text, size_t n, struct df_err *err)
 {
     DF_TERRAKUBE_PAYLOAD p = {0};
-    DF_JSON cJSON *known = NULL;
+    DF_SHARED const cJSON *known = NULL;
     if (read_payload(text, n, &p, err) < 0)
         return -1;
     DF_FREE char *name = df_terrakube_task_name(&p);
@@ -152,7 +152,7 @@ int df_request_terrakube_step(struct df_spawner *s, const char *text, size_t n, 
     if (!df_is_dns_label(name))
         return df_fail_reason(err, DF_ERR_USER, "PayloadInvalid",
                               "jobId, stepId: \"%.100s\" is not a number and a UUID", name);
-    if (df_store_find(s->store, DF_KIND_TASK_ACTION, name, &known, err) < 0)
+    if (df_store_look_for(s->store, DF_KIND_TASK_ACTION, name, &known, err) < 0)
         return -1;
     if (known)
         return 0;

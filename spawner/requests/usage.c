@@ -179,10 +179,11 @@ static int answer(struct usage *u, cJSON *doc, struct df_err *err)
 int df_usage(struct df_spawner *s, const char *executor, cJSON **ret, struct df_err *err)
 {
     DF_CLEANUP(usage_free) struct usage u = {.s = s, .only = executor};
-    DF_JSON cJSON *doc = cJSON_CreateObject(), *found = NULL;
+    DF_SHARED const cJSON *found = NULL;
+    DF_JSON cJSON *doc = cJSON_CreateObject();
     if (!doc)
         return df_fail_oom(err);
-    if (executor && df_store_get(s->store, DF_KIND_EXECUTOR, executor, &found, err) < 0)
+    if (executor && df_store_look(s->store, DF_KIND_EXECUTOR, executor, &found, err) < 0)
         return -1;
     if (gather(&u, err) < 0 || answer(&u, doc, err) < 0)
         return -1;

@@ -127,10 +127,10 @@ int df_request_cancel_workflow(struct df_spawner *s, const char *name, const cha
 
 int df_request_delete_workflow(struct df_spawner *s, const char *name, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     struct df_engine *engine = NULL;
     struct df_engine_step step;
-    if (df_store_get(s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0 ||
+    if (df_store_look(s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0 ||
         check_alone(task, err) < 0)
         return -1;
     if (df_label_has(task, DF_LABEL_UNFINISHED))

@@ -70,7 +70,7 @@ int df_errored_discard(struct df_spawner *s, const cJSON *executor, const char *
 int df_step_put_errored_state(struct df_spawner *s, const char *uid, const char *token,
                               const char *path, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     if (df_step_open(s, uid, token, &task, err) < 0)
         return -1;
     if (!df_recipe_step_of(task)->writes)
@@ -121,7 +121,7 @@ int df_errored_state_check(struct df_spawner *s, const char *step, struct df_err
 int df_step_get_errored_state(struct df_spawner *s, const char *uid, const char *token, int *ret_fd,
                               int64_t *ret_size, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     if (df_step_open(s, uid, token, &task, err) < 0)
         return -1;
     const char *step = df_state_command_pushes(task);

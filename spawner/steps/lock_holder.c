@@ -91,14 +91,14 @@ int df_lock_holder_release(struct df_spawner *s, const char *executor_uid, const
                            bool *ret_released, struct df_err *err)
 {
     char step[64] = "";
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     struct df_err why = {0};
     *ret_released = false;
     if (df_state_lock_step(s->states, executor_uid, lock_id, step, err) < 0)
         return -1;
     if (!*step)
         return 0;
-    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, step, &task, &why) < 0)
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, step, &task, &why) < 0)
         return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
     if (!df_task_is_final(task) || df_label_has(task, DF_LABEL_LIVE))
         return 0;

@@ -24,10 +24,11 @@ int df_step_next_in_pod(struct df_spawner *s, const cJSON *plan, enum df_shared_
 int df_step_next(struct df_spawner *s, const char *uid, const char *token, char **ret,
                  struct df_err *err)
 {
-    DF_JSON cJSON *plan = NULL, *apply = NULL;
+    DF_SHARED const cJSON *plan = NULL;
+    DF_JSON cJSON *apply = NULL;
     enum df_shared_pod_next next;
     *ret = NULL;
-    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &plan, err) < 0 ||
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &plan, err) < 0 ||
         df_step_check_token(plan, "step", token, err) < 0 ||
         df_step_next_in_pod(s, plan, &next, &apply, err) < 0)
         return -1;

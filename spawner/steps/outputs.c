@@ -115,7 +115,7 @@ static int keep_older_masks(struct df_spawner *s, const char *executor, cJSON *o
 int df_step_put_outputs(struct df_spawner *s, const char *uid, const char *token, const char *path,
                         struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     DF_SECRET_JSON cJSON *outputs = NULL;
     if (df_step_open(s, uid, token, &task, err) < 0 || df_outputs_read(path, &outputs, err) < 0)
         return -1;

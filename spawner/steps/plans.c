@@ -134,7 +134,7 @@ static int set_plan(cJSON *task, void *arg, struct df_err *err)
 int df_step_put_plan(struct df_spawner *s, const char *uid, const char *token, const char *path,
                      struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     struct stored_plan p = {.expires_us = df_real_us() + s->config->plan_life_s * 1000000};
     if (df_step_open(s, uid, token, &task, err) < 0)
         return -1;
@@ -225,17 +225,17 @@ static int open_sealed(struct df_spawner *s, const cJSON *plan, int out, int64_t
 /* This mark must be durable before the plan leaves the spawner. */
 static int set_used(cJSON *plan, void *arg, struct df_err *err)
 {
-    const cJSON *apply = arg;
-    if (check_plan(apply, plan, err) < 0)
+    const cJSON *const *apply = arg;
+    if (check_plan(*apply, plan, err) < 0)
         return -1;
     cJSON *of = df_json_object_at(df_json_object_at(plan, "status"), "plan");
-    return df_json_set_str(of, "usedBy", df_json_str(apply, "metadata.uid"), err);
+    return df_json_set_str(of, "usedBy", df_json_str(*apply, "metadata.uid"), err);
 }
 
 int df_step_get_plan(struct df_spawner *s, const char *uid, const char *token, int *ret_fd,
                      int64_t *ret_size, struct df_err *err)
 {
-    DF_JSON cJSON *apply = NULL, *plan = NULL;
+    DF_SHARED const cJSON *plan = NULL, *apply = NULL;
     DF_CLOSE int fd = -1;
     int64_t size;
     if (df_step_open(s, uid, token, &apply, err) < 0)
@@ -243,12 +243,12 @@ int df_step_get_plan(struct df_spawner *s, const char *uid, const char *token, i
     const char *from = df_json_str(apply, "spec.planFrom");
     if (!from)
         return plan_missing("this step applies no plan", err);
-    if (df_store_get(s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
+    if (df_store_look(s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
         return df_err_reason(err, "PlanMissing");
     if (check_plan(apply, plan, err) < 0 ||
         df_fs_unnamed(df_blob_tmp_dir(s->blobs), &fd, err) < 0 ||
         open_sealed(s, plan, fd, &size, err) < 0 ||
-        df_store_modify(s->store, DF_KIND_TASK_ACTION, from, set_used, apply, NULL, err) < 0)
+        df_store_modify(s->store, DF_KIND_TASK_ACTION, from, set_used, &apply, NULL, err) < 0)
         return -1;
     if (lseek(fd, 0, SEEK_SET) < 0)
         return df_fail_errno(err, errno, "rewind the plan");

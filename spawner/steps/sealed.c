@@ -116,7 +116,7 @@ static int is_needed(struct df_spawner *s, const char *id, bool is_young, bool *
                      struct df_err *err)
 {
     DF_SECRET_JSON cJSON *entry = NULL;
-    DF_JSON cJSON *run = NULL;
+    DF_SHARED const cJSON *run = NULL;
     struct df_err why = {0};
     *ret = false;
     if (df_vault_run_get(s->vault, id, &entry, &why) < 0) {
@@ -124,7 +124,7 @@ static int is_needed(struct df_spawner *s, const char *id, bool is_young, bool *
         return why.cls == DF_ERR_NOT_FOUND || is_unreadable(&why) ? 0 : df_err_pass(err, &why);
     }
     const char *name = df_json_str(entry, "run");
-    if (df_store_find(s->store, DF_KIND_RUN, name ? name : "", &run, err) < 0)
+    if (df_store_look_for(s->store, DF_KIND_RUN, name ? name : "", &run, err) < 0)
         return -1;
     bool is_its_own = df_streq(df_json_str(run, "spec.sealed.id"), id);
     *ret = is_its_own ? !df_run_is_final(run) : is_young;

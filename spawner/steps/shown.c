@@ -251,7 +251,7 @@ static int add_missing_of(struct df_spawner *s, const cJSON *task, const struct 
 int df_step_get_shown(struct df_spawner *s, const char *uid, const char *token, cJSON **ret,
                       struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     DF_CLEANUP(known_free) struct known k = {0};
     DF_SECRET_JSON cJSON *missing = cJSON_CreateObject();
     if (!missing)
@@ -283,7 +283,7 @@ static int merge(const struct known *k, const cJSON *sent, cJSON *to, struct df_
 int df_step_put_shown(struct df_spawner *s, const char *uid, const char *token, const char *path,
                       struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     DF_SECRET_JSON cJSON *sent = NULL;
     DF_JSON cJSON *all = cJSON_CreateObject();
     DF_CLEANUP(known_free) struct known k = {0};

@@ -21,11 +21,11 @@ int df_step_fail_over(struct df_err *err)
     return df_fail_reason(err, DF_ERR_CONFLICT, "StepOver", "the step is over");
 }
 
-int df_step_open(struct df_spawner *s, const char *uid, const char *token, cJSON **ret,
+int df_step_open(struct df_spawner *s, const char *uid, const char *token, const cJSON **ret,
                  struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
-    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0 ||
+    DF_SHARED const cJSON *task = NULL;
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0 ||
         df_step_check_token(task, "step", token, err) < 0)
         return -1;
     if (df_task_is_final(task))
@@ -36,8 +36,8 @@ int df_step_open(struct df_spawner *s, const char *uid, const char *token, cJSON
 
 int df_step_check(struct df_spawner *s, const char *uid, const char *token, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
-    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
+    DF_SHARED const cJSON *task = NULL;
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
         return -1;
     return df_step_check_token(task, "step", token, err);
 }

@@ -12,9 +12,9 @@
 int df_step_check_token(const cJSON *task, const char *which, const char *token,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* *ret: the TaskAction of the step. DENIED if token is not its step token; CONFLICT StepOver if the
+/* *ret: a reference to the TaskAction of the step. DENIED if token is not its step token; CONFLICT StepOver if the
  * step has ended. */
-int df_step_open(struct df_spawner *s, const char *uid, const char *token, cJSON **ret,
+int df_step_open(struct df_spawner *s, const char *uid, const char *token, const cJSON **ret,
                  struct df_err *err) DF_MUST_CHECK;
 
 /* Whether token is the step token, also of a step that has ended (its result may be repeated). */

@@ -117,9 +117,9 @@ static int add_of_run(struct making *m, const cJSON *run, struct df_err *err)
 static int add_run(struct making *m, struct df_err *err)
 {
     const char *name = df_json_str(m->task, "spec.runRef.name");
-    DF_JSON cJSON *run = NULL;
+    DF_SHARED const cJSON *run = NULL;
     cJSON *sealed = NULL;
-    if (df_store_find(m->s->store, DF_KIND_RUN, name ? name : "", &run, err) < 0)
+    if (df_store_look_for(m->s->store, DF_KIND_RUN, name ? name : "", &run, err) < 0)
         return -1;
     if (add_of_run(m, run, err) < 0 || df_sealed_get(m->s, run, &sealed, err) < 0 ||
         (sealed && df_json_add(m->doc, "sealed", sealed, err) < 0))
@@ -142,13 +142,13 @@ static int copy_found(cJSON *to, const cJSON *plan, struct df_err *err)
 static int add_expected(struct making *m, struct df_err *err)
 {
     const char *from = df_json_str(m->task, "spec.planFrom");
-    DF_JSON cJSON *plan = NULL;
+    DF_SHARED const cJSON *plan = NULL;
     if (!from)
         return 0;
     cJSON *expected = df_json_object_at(m->doc, "expected");
     if (!expected)
         return df_fail_oom(err);
-    if (df_store_find(m->s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
+    if (df_store_look_for(m->s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
         return -1;
     if (!plan)
         return df_fail_reason(err, DF_ERR_USER, "StepDeleted",
@@ -503,9 +503,9 @@ static int find_managed(struct making *m, bool *ret, struct df_err *err)
 
 static bool may_hold_resources(struct making *m)
 {
-    DF_JSON cJSON *executor = NULL;
-    return df_store_get(m->s->store, DF_KIND_EXECUTOR,
-                        df_json_str(m->task, "spec.executorRef.name"), &executor, NULL) == 0 &&
+    DF_SHARED const cJSON *executor = NULL;
+    return df_store_look(m->s->store, DF_KIND_EXECUTOR,
+                         df_json_str(m->task, "spec.executorRef.name"), &executor, NULL) == 0 &&
            (df_json_bool(executor, "status.mayHoldResources", false) ||
             df_streq(df_json_str(executor, "status.state"), "provisioned"));
 }
@@ -521,11 +521,11 @@ static int add_others_lineage(const cJSON *executor, void *arg, struct df_err *e
  * if no run has used one yet, that of no other executor (control/lineage.h). */
 static int add_lineage(struct making *m, struct df_err *err)
 {
-    DF_JSON cJSON *executor = NULL;
+    DF_SHARED const cJSON *executor = NULL;
     const char *name = df_json_str(m->task, "spec.executorRef.name");
     if (df_storage_is_managed(m->task) || !df_json_at(m->task, "spec.command"))
         return 0;
-    if (df_store_get(m->s->store, DF_KIND_EXECUTOR, name, &executor, err) < 0)
+    if (df_store_look(m->s->store, DF_KIND_EXECUTOR, name, &executor, err) < 0)
         return -1;
     if (df_json_at(executor, "status.stateLineage"))
         return copy(m->doc, "stateLineage", executor, "status.stateLineage", err);

@@ -31,8 +31,8 @@
 static int modify_task(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
                        cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
-    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
+    DF_SHARED const cJSON *task = NULL;
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
         return -1;
     return df_task_modify(s, df_json_str(task, "metadata.name"), change, arg, ret, err);
 }
@@ -399,10 +399,11 @@ static int check_pod(struct df_spawner *s, const cJSON *task, const struct df_cl
     return e->ops->check_pod(e, &step, &pod, err);
 }
 
-static int find_claimable(struct df_spawner *s, const char *uid, cJSON **ret, struct df_err *err)
+static int find_claimable(struct df_spawner *s, const char *uid, const cJSON **ret,
+                          struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
-    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
+    DF_SHARED const cJSON *task = NULL;
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
         return -1;
     if (df_task_is_workflow(task)) /* its pods may have a valid token, but there is no document */
         return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",
@@ -437,10 +438,10 @@ static int check_pod_token(struct df_spawner *s, const cJSON *task, const char *
  * a standby runner, which is not a step. */
 static int check_host(struct df_spawner *s, const struct claim *c, struct df_err *err)
 {
-    DF_JSON cJSON *host = NULL;
+    DF_SHARED const cJSON *host = NULL;
     if (!c->host || df_standby_is(c->host))
         return 0;
-    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, c->host, &host, err) < 0)
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, c->host, &host, err) < 0)
         return -1;
     if (is_holder(host, c))
         return 0;
@@ -467,7 +468,7 @@ static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c
 int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token,
                         struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     struct df_claim_pod pod;
     if (find_claimable(s, uid, &task, err) < 0)
         return -1;
@@ -479,7 +480,7 @@ int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token
 int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                   cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     struct claim c = {.token = token, .body = body, .now_us = df_real_us()};
     if (df_step_check_claim_id(body, err) < 0 || find_claimable(s, uid, &task, err) < 0)
         return -1;
@@ -542,7 +543,8 @@ static int set_result(cJSON *task, void *arg, struct df_err *err)
 int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                    struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL, *unrecorded = NULL, *explained = NULL, *ended = NULL;
+    DF_SHARED const cJSON *task = NULL;
+    DF_JSON cJSON *unrecorded = NULL, *explained = NULL, *ended = NULL;
     struct report r = {.token = token, .body = body, .engines = &s->engines};
     if (df_json_int(body, "exitCode", 0) != 0 && df_step_open(s, uid, token, &task, NULL) == 0) {
         /* tofu has ended before its runner reports */
@@ -566,9 +568,9 @@ int df_step_result(struct df_spawner *s, const char *uid, const char *token, con
 int df_step_state_access(struct df_spawner *s, const char *uid, const char *password,
                          struct df_step_state_access *ret, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     struct df_step_state_access a = {0};
-    if (df_store_get_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0 ||
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0 ||
         df_step_check_token(task, "state", password, err) < 0)
         return -1;
     const char *executor = df_json_str(task, "spec.executorRef.uid");

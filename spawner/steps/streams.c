@@ -87,7 +87,7 @@ static int append_frame(struct df_spawner *s, const char *name, const char *uid,
 int df_step_append(struct df_spawner *s, const char *uid, const char *token,
                    const struct df_frame *frame, int64_t *ret_end, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     if (frame->n > DF_LIMIT_STREAM_FRAME || frame->offset < 0)
         return df_fail(err, DF_ERR_LIMIT, "a frame has at most %zu bytes", DF_LIMIT_STREAM_FRAME);
     if (df_step_open(s, uid, token, &task, err) < 0)
@@ -98,7 +98,7 @@ int df_step_append(struct df_spawner *s, const char *uid, const char *token,
 int df_step_stream_end(struct df_spawner *s, const char *uid, const char *token,
                        enum df_stream stream, int64_t *ret_end, struct df_err *err)
 {
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     char key[96];
     if (df_step_open(s, uid, token, &task, err) < 0)
         return -1;

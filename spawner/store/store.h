@@ -4,13 +4,15 @@
  *
  * The interface has two backends: a SQLite file, and custom resources in a cluster. A write is
  * durable when the call returns 0. A document without status was applied with kubectl and is not
- * accepted yet (control/applied.h). Thread rule: any thread. Documents passed in are borrowed;
- * returned documents belong to the caller.
+ * accepted yet (control/applied.h). Thread rule: any thread. Documents passed in are borrowed.
+ * Returned documents belong to the caller, except for those that it only looks at: these are shared
+ * (common/json/shared.h), which costs no copy.
  */
 #ifndef DF_STORE_H
 #define DF_STORE_H
 
 #include "common/base/strs.h"
+#include "common/json/shared.h"
 #include "spawner/model/model.h"
 
 struct df_store; /* opaque */
@@ -50,10 +52,10 @@ struct df_store_ops {
     void (*close)(struct df_store *s);
     int (*create)(struct df_store *s, enum df_kind kind, const cJSON *doc, cJSON **ret,
                   struct df_err *err);
-    int (*get)(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
-               struct df_err *err);
-    int (*get_by_uid)(struct df_store *s, enum df_kind kind, const char *uid, cJSON **ret,
-                      struct df_err *err);
+    int (*look)(struct df_store *s, enum df_kind kind, const char *name, const cJSON **ret,
+                struct df_err *err);
+    int (*look_by_uid)(struct df_store *s, enum df_kind kind, const char *uid, const cJSON **ret,
+                       struct df_err *err);
     int (*list)(struct df_store *s, enum df_kind kind, const struct df_store_list_options *o,
                 cJSON **ret, char **ret_cursor, struct df_err *err);
     int (*count)(struct df_store *s, enum df_kind kind, const char *label, int64_t *ret,
@@ -127,28 +129,37 @@ static inline int df_store_create(struct df_store *s, enum df_kind kind, const c
     return s->ops->create(s, kind, doc, ret, err);
 }
 
-static inline int df_store_get(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
-                               struct df_err *err)
+/* Looks at a document: *ret is a reference (df_shared_drop). NOT_FOUND. */
+static inline int df_store_look(struct df_store *s, enum df_kind kind, const char *name,
+                                const cJSON **ret, struct df_err *err)
 {
-    return s->ops->get(s, kind, name, ret, err);
+    return s->ops->look(s, kind, name, ret, err);
 }
 
 /* The same for a document that may be absent: success then, with *ret NULL. */
-static inline int df_store_find(struct df_store *s, enum df_kind kind, const char *name,
-                                cJSON **ret, struct df_err *err)
+static inline int df_store_look_for(struct df_store *s, enum df_kind kind, const char *name,
+                                    const cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
     *ret = NULL;
-    if (s->ops->get(s, kind, name, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+    if (s->ops->look(s, kind, name, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
     return df_err_pass(err, &why);
 }
 
-static inline int df_store_get_by_uid(struct df_store *s, enum df_kind kind, const char *uid,
-                                      cJSON **ret, struct df_err *err)
+static inline int df_store_look_by_uid(struct df_store *s, enum df_kind kind, const char *uid,
+                                       const cJSON **ret, struct df_err *err)
 {
-    return s->ops->get_by_uid(s, kind, uid, ret, err);
+    return s->ops->look_by_uid(s, kind, uid, ret, err);
 }
+
+/* The same three for a caller that changes the document, or keeps it long. */
+int df_store_get(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
+                 struct df_err *err);
+int df_store_find(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
+                  struct df_err *err);
+int df_store_get_by_uid(struct df_store *s, enum df_kind kind, const char *uid, cJSON **ret,
+                        struct df_err *err);
 
 /* *ret: an array. o may be NULL. A page of large documents may have fewer than limit. ret_cursor
  * (may be NULL): the cursor of the next page, owned by the caller; NULL after the last page. */

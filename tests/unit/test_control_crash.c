@@ -82,18 +82,18 @@ static int mortal_update(struct df_store *s, enum df_kind kind, const cJSON *doc
     return mortal_write(s, df_store_update, kind, doc, ret, err);
 }
 
-static int mortal_get(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
-                      struct df_err *err)
+static int mortal_look(struct df_store *s, enum df_kind kind, const char *name, const cJSON **ret,
+                       struct df_err *err)
 {
     struct mortal *m = mortal_of(s);
-    return is_dead(m) ? dead(err) : df_store_get(m->real, kind, name, ret, err);
+    return is_dead(m) ? dead(err) : df_store_look(m->real, kind, name, ret, err);
 }
 
-static int mortal_get_by_uid(struct df_store *s, enum df_kind kind, const char *uid, cJSON **ret,
-                             struct df_err *err)
+static int mortal_look_by_uid(struct df_store *s, enum df_kind kind, const char *uid,
+                              const cJSON **ret, struct df_err *err)
 {
     struct mortal *m = mortal_of(s);
-    return is_dead(m) ? dead(err) : df_store_get_by_uid(m->real, kind, uid, ret, err);
+    return is_dead(m) ? dead(err) : df_store_look_by_uid(m->real, kind, uid, ret, err);
 }
 
 static int mortal_list(struct df_store *s, enum df_kind kind, const struct df_store_list_options *o,
@@ -129,8 +129,8 @@ static void mortal_unwatch(struct df_store *s, df_store_watcher fn, void *arg)
 
 static const struct df_store_ops mortal_ops = {.create = mortal_create,
                                                .update = mortal_update,
-                                               .get = mortal_get,
-                                               .get_by_uid = mortal_get_by_uid,
+                                               .look = mortal_look,
+                                               .look_by_uid = mortal_look_by_uid,
                                                .list = mortal_list,
                                                .count = mortal_count,
                                                .names = mortal_names,

@@ -117,7 +117,7 @@ static struct df_kube_cache *open_cache(struct df_kube *k, const struct df_kube_
 
 static void assert_no_object(struct df_kube_cache *c, const char *name)
 {
-    DF_JSON cJSON *kept = NULL;
+    DF_SHARED const cJSON *kept = NULL;
     assert_int_equal(df_kube_cache_find(c, "build", name, &kept, NULL), 0);
     assert_null(kept);
 }
@@ -139,7 +139,7 @@ static void a_cache_follows_and_tells_each_change_once(void **state)
     /* The list; a runs, c comes and goes; the second list knows no b but a d, and a as it was. */
     await(&d, "build/a=Pending build/b=Pending build/a=Running build/c=Pending build/c "
               "build/d=Pending build/b ");
-    DF_JSON cJSON *a = NULL;
+    DF_SHARED const cJSON *a = NULL;
     DF_STRS struct df_strs of_j = {0};
     struct df_err err = {0};
     assert_int_equal(df_kube_cache_find(c, "build", "a", &a, &err), 0);
@@ -201,7 +201,8 @@ static void an_own_write_is_there_at_once_and_never_undoes_the_watch(void **stat
         {POD("n", "j", "Pending", "30"), "n", true},  /* the watch has not come so far */
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
-        DF_JSON cJSON *pod = NULL, *kept = NULL;
+        DF_SHARED const cJSON *kept = NULL;
+        DF_JSON cJSON *pod = NULL;
         assert_int_equal(df_json_parse(cases[i].pod, strlen(cases[i].pod), &pod, NULL), 0);
         assert_int_equal(df_kube_cache_note(c, pod, true, NULL), 0);
         assert_int_equal(df_kube_cache_find(c, "build", cases[i].name, &kept, NULL), 0);
@@ -223,7 +224,7 @@ static void without_a_reducer_all_but_managed_fields_is_kept(void **state)
     DF_KUBE struct df_kube *k = kube_client(&s);
     struct df_kube_cache *c =
         open_cache(k, &(struct df_kube_cache_options){.resource = &df_kube_pods});
-    DF_JSON cJSON *a = NULL;
+    DF_SHARED const cJSON *a = NULL;
     assert_int_equal(df_kube_cache_find(c, "build", "a", &a, NULL), 0);
     assert_string_equal(df_kube_uid(a), "u");
     assert_null(df_json_at(a, "metadata.managedFields"));

@@ -98,17 +98,19 @@ static void put_many(struct world *w, int from, int to)
         put(w, i, 10, "some");
 }
 
-static cJSON *find(struct world *w, int number)
+/* A reference. */
+static const cJSON *find(struct world *w, int number)
 {
     DF_FREE char *name = df_strf("n-%d", number);
-    cJSON *tree = NULL;
+    const cJSON *tree = NULL;
     assert_int_equal(df_kube_cache_find(w->cache, NULL, name, &tree, NULL), 0);
     return tree;
 }
 
 static void assert_there(struct world *w, int number, int version, const char *text)
 {
-    DF_JSON cJSON *seen = find(w, number), *wanted = object(number, version, text);
+    DF_SHARED const cJSON *seen = find(w, number);
+    DF_JSON cJSON *wanted = object(number, version, text);
     if (!df_json_equal(seen, wanted))
         fail_msg("n-%d is not as it was put", number);
 }
@@ -145,15 +147,91 @@ static bool is_hot(struct world *w, int number)
     return v.is_hot;
 }
 
-static void what_is_read_of_a_hot_object_is_a_copy(void **state)
+static void readers_share_a_hot_object_and_keep_it_when_it_is_replaced(void **state)
 {
     struct world *w = *state;
     put(w, 1, 10, "first");
-    DF_JSON cJSON *copy = find(w, 1);
-    assert_true(is_hot(w, 1));
-    assert_int_equal(df_json_set_str(copy, "text", "changed", NULL), 0);
-    assert_there(w, 1, 10, "first");
+    DF_SHARED const cJSON *one = find(w, 1), *two = find(w, 1);
+    assert_ptr_equal(one, two);
+    put(w, 1, 11, "second");
+    assert_string_equal(df_json_str(one, "text"), "first");
+    assert_there(w, 1, 11, "second");
 }
+
+/* ---- what the owner shows ---- */
+
+static int count_and_mark(void *arg, cJSON *object, struct df_err *err)
+{
+    (void)__atomic_add_fetch((unsigned *)arg, 1, __ATOMIC_RELAXED);
+    return df_json_set_str(object, "text", "shown", err);
+}
+
+static const cJSON *show(struct world *w, int number)
+{
+    DF_FREE char *name = df_strf("n-%d", number);
+    const cJSON *shown = NULL;
+    assert_int_equal(df_kube_cache_show(w->cache, NULL, name, &shown, NULL), 0);
+    return shown;
+}
+
+static void assert_shown(struct world *w, int number)
+{
+    DF_SHARED const cJSON *shown = show(w, number);
+    assert_string_equal(df_json_str(shown, "text"), "shown");
+    assert_int_equal(df_json_int(shown, "number", 0), number);
+}
+
+static void what_is_shown_is_made_once_of_a_hot_object_and_leaves_it_as_it_is(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    unsigned made = 0;
+    open_world(&w, (struct df_kube_cache_options){.show = count_and_mark, .arg = &made});
+    put(&w, 1, 10, "first");
+    assert_int_equal(made, 0);
+    for (int i = 0; i < 3; i++)
+        assert_shown(&w, 1);
+    assert_int_equal(made, 1);
+    assert_there(&w, 1, 10, "first");
+    put(&w, 1, 11, "second");
+    assert_shown(&w, 1);
+    assert_int_equal(made, 2);
+    close_world(&w);
+}
+
+static void a_packed_object_is_shown_as_a_hot_one(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    unsigned made = 0;
+    const cJSON *by_word = NULL;
+    open_world(&w, (struct df_kube_cache_options){.show = count_and_mark, .arg = &made});
+    put_many(&w, 1, DF_KUBE_MAX_HOT + 1);
+    assert_shown(&w, 1);
+    assert_shown(&w, 1);
+    assert_int_equal(made, 2);
+    assert_there(&w, 1, 10, "some");
+    assert_int_equal(df_kube_cache_show_by(w.cache, "n-1", &by_word, NULL), 0);
+    assert_string_equal(df_json_str(by_word, "text"), "shown");
+    df_shared_drop(by_word);
+    close_world(&w);
+}
+
+static void nothing_is_shown_of_an_object_that_is_not_there(void **state)
+{
+    (void)state;
+    struct world w = {0};
+    unsigned made = 0;
+    const cJSON *by_word = NULL;
+    open_world(&w, (struct df_kube_cache_options){.show = count_and_mark, .arg = &made});
+    assert_null(show(&w, 1));
+    assert_int_equal(df_kube_cache_show_by(w.cache, "n-1", &by_word, NULL), 0);
+    assert_null(by_word);
+    assert_int_equal(made, 0);
+    close_world(&w);
+}
+
+/* ---- what is hot ---- */
 
 static void the_objects_put_last_are_hot_and_all_are_read_as_they_were_put(void **state)
 {
@@ -225,7 +303,7 @@ static void hot_and_packed_objects_are_replaced_and_deleted_alike(void **state)
         assert_there(w, n, 11, "another");
         DF_JSON cJSON *last = object(n, 12, "last");
         df_kube_cache_note_deleted(w->cache, last, true); /* buried */
-        DF_JSON cJSON *gone = find(w, n);
+        DF_SHARED const cJSON *gone = find(w, n);
         assert_null(gone);
         df_kube_cache_note_deleted(w->cache, last, false); /* removed */
     }
@@ -287,17 +365,26 @@ static void on_changed(void *arg, const struct df_kube_change *change)
         abort();
 }
 
+static int mark(void *arg, cJSON *object, struct df_err *err)
+{
+    (void)arg;
+    return df_json_set_str(object, "text", "shown", err);
+}
+
 /* The writers write the same objects, so that one replaces and cools what others read. */
 static void *write_and_read(void *arg)
 {
     const struct writer *me = arg;
     for (int i = 0; i < ROUNDS; i++) {
         int number = (i * (me->number + 1)) % OBJECTS;
-        DF_JSON cJSON *tree = object(number, 10 + i, "some"), *seen = NULL;
+        DF_JSON cJSON *tree = object(number, 10 + i, "some");
+        DF_SHARED const cJSON *seen = NULL, *shown = NULL;
         DF_FREE char *name = df_strf("n-%d", (i * 7) % OBJECTS);
         if (df_kube_cache_note(me->world->cache, tree, true, NULL) < 0 ||
             df_kube_cache_find(me->world->cache, NULL, name, &seen, NULL) < 0 ||
-            (seen && !df_json_str(seen, "text")))
+            df_kube_cache_show(me->world->cache, NULL, name, &shown, NULL) < 0 ||
+            (seen && !df_json_str(seen, "text")) ||
+            (shown && !df_streq(df_json_str(shown, "text"), "shown")))
             abort();
         if (i % 50 == 0)
             df_kube_cache_note_deleted(me->world->cache, tree, false);
@@ -311,7 +398,7 @@ static void many_threads_share_what_is_hot(void **state)
     struct world w = {0};
     pthread_t threads[WRITERS];
     struct writer writers[WRITERS];
-    open_world(&w, (struct df_kube_cache_options){.changed = on_changed, .arg = &w});
+    open_world(&w, (struct df_kube_cache_options){.changed = on_changed, .show = mark, .arg = &w});
     for (int i = 0; i < WRITERS; i++) {
         writers[i] = (struct writer){&w, i};
         assert_int_equal(pthread_create(&threads[i], NULL, write_and_read, &writers[i]), 0);
@@ -331,7 +418,10 @@ static void many_threads_share_what_is_hot(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(what_is_read_of_a_hot_object_is_a_copy),
+        TEST(readers_share_a_hot_object_and_keep_it_when_it_is_replaced),
+        cmocka_unit_test(what_is_shown_is_made_once_of_a_hot_object_and_leaves_it_as_it_is),
+        cmocka_unit_test(a_packed_object_is_shown_as_a_hot_one),
+        cmocka_unit_test(nothing_is_shown_of_an_object_that_is_not_there),
         TEST(the_objects_put_last_are_hot_and_all_are_read_as_they_were_put),
         TEST(what_is_read_stays_hot),
         TEST(a_walk_over_all_changes_nothing_of_what_is_hot),

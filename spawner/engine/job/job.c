@@ -208,8 +208,8 @@ static bool is_controlled_by(const cJSON *pod, const char *uid)
 
 /* A failure of the request is no answer about the pod: every one means that the runner asks again.
  */
-static int find_claimant(const struct df_job_call *c, const struct df_engine_pod *pod, cJSON **ret,
-                         struct df_err *err)
+static int find_claimant(const struct df_job_call *c, const struct df_engine_pod *pod,
+                         const cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
     if (df_job_find_pod(c->watch, pod, ret, &why) == 0)
@@ -221,7 +221,7 @@ static int find_claimant(const struct df_job_call *c, const struct df_engine_pod
 static int job_check_pod(struct df_engine *e, const struct df_engine_step *step,
                          const struct df_engine_pod *pod, struct df_err *err)
 {
-    DF_JSON cJSON *found = NULL;
+    DF_SHARED const cJSON *found = NULL;
     const char *job = df_json_str(step->ref, "uid");
     struct df_job_call c;
     if (!job) /* the pod was faster than the write of the reference, or the spawner died before it */

@@ -273,8 +273,8 @@ void df_job_watch_stop(struct df_job_watch *w)
 
 void df_job_snapshot_free(struct df_job_snapshot *v)
 {
-    cJSON_Delete(v->job);
-    cJSON_Delete(v->pod);
+    df_shared_drop(v->job);
+    df_shared_drop(v->pod);
     cJSON_Delete(v->events);
     *v = (struct df_job_snapshot){0};
 }
@@ -303,13 +303,23 @@ int df_job_read(struct df_kube *k, const char *name_space, const char *name, cJS
     return df_err_pass(err, &why);
 }
 
+/* *ret: a reference; NULL: it is absent. */
+static int read_job(struct df_job_watch *w, const char *name, const cJSON **ret, struct df_err *err)
+{
+    cJSON *job = NULL;
+    if (df_job_read(w->o.kube, w->o.name_space, name, &job, err) < 0)
+        return -1;
+    *ret = df_shared_new(job);
+    return *ret || !job ? 0 : df_fail_oom(err);
+}
+
 static int find_job(struct df_job_watch *w, const char *name, const struct df_engine_step *step,
                     struct df_job_snapshot *v, struct df_err *err)
 {
-    DF_JSON cJSON *job = NULL;
+    DF_SHARED const cJSON *job = NULL;
     if (df_kube_cache_find(w->jobs, w->o.name_space, name, &job, err) < 0)
         return -1;
-    if (!job && step->was_created && df_job_read(w->o.kube, w->o.name_space, name, &job, err) < 0)
+    if (!job && step->was_created && read_job(w, name, &job, err) < 0)
         return -1;
     v->is_other = job && !df_streq(df_kube_label(job, DF_LABEL_STEP_UID), step->uid);
     v->job = v->is_other ? NULL : DF_TAKE(job);
@@ -318,7 +328,7 @@ static int find_job(struct df_job_watch *w, const char *name, const struct df_en
 
 struct choice {
     const char *holder; /* as in struct df_engine_step.pod */
-    cJSON *pod;
+    const cJSON *pod;   /* shared */
 };
 
 static bool is_holder(const struct choice *c, const cJSON *pod)
@@ -338,17 +348,21 @@ static bool is_better_pod(const struct choice *c, const cJSON *pod)
     return !old || !made || strcmp(made, old) >= 0; /* RFC 3339 in UTC sorts as text */
 }
 
-static int choose_pod(void *arg, const cJSON *pod, struct df_err *err)
+static int choose_cached_pod(void *arg, const cJSON *pod, struct df_err *err)
 {
     struct choice *c = arg;
-    if (!is_better_pod(c, pod))
-        return 0;
-    cJSON *copy = cJSON_Duplicate(pod, true);
-    if (!copy)
-        return df_fail_oom(err);
-    cJSON_Delete(c->pod);
-    c->pod = copy;
+    (void)err;
+    if (is_better_pod(c, pod)) {
+        df_shared_drop(c->pod);
+        c->pod = df_shared_add(pod);
+    }
     return 0;
+}
+
+static int choose_listed_pod(void *arg, cJSON **pod, struct df_err *err)
+{
+    DF_SHARED const cJSON *shared = df_shared_new(DF_TAKE(*pod));
+    return shared ? choose_cached_pod(arg, shared, err) : df_fail_oom(err);
 }
 
 /* Asks the API server: the cache may lag behind. */
@@ -360,39 +374,38 @@ static int list_pods(struct df_job_watch *w, const struct df_engine_step *step,
         return df_fail_oom(err);
     const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = w->o.name_space};
     const struct df_kube_select select = {.labels = labels};
-    const struct df_kube_sink sink = {.item = choose_pod, .arg = choice};
+    const struct df_kube_sink sink = {.take = choose_listed_pod, .arg = choice};
     return df_kube_list(w->o.kube, &at, &select, 0, &sink, err);
 }
 
-static int copy_pod(void *arg, const cJSON *pod, struct df_err *err)
+static int take_pod(void *arg, cJSON **pod, struct df_err *err)
 {
-    cJSON **copy = arg;
-    cJSON_Delete(*copy);
-    *copy = cJSON_Duplicate(pod, true);
-    return *copy ? 0 : df_fail_oom(err);
+    const cJSON **ret = arg;
+    df_shared_drop(*ret);
+    *ret = df_shared_new(DF_TAKE(*pod));
+    return *ret ? 0 : df_fail_oom(err);
 }
 
 /* Lists instead of a GET, because the spawner's Role has no other use for that right. */
-static int read_pod(struct df_job_watch *w, const char *name, cJSON **ret, struct df_err *err)
+static int read_pod(struct df_job_watch *w, const char *name, const cJSON **ret, struct df_err *err)
 {
     const struct df_kube_at at = {.resource = &df_kube_pods, .name_space = w->o.name_space};
     DF_FREE char *fields = df_strf("metadata.name=%s", name);
     if (!fields)
         return df_fail_oom(err);
     const struct df_kube_select select = {.fields = fields};
-    const struct df_kube_sink sink = {.item = copy_pod, .arg = ret};
+    const struct df_kube_sink sink = {.take = take_pod, .arg = ret};
     return df_kube_list(w->o.kube, &at, &select, 0, &sink, err);
 }
 
-int df_job_find_pod(struct df_job_watch *w, const struct df_engine_pod *pod, cJSON **ret,
+int df_job_find_pod(struct df_job_watch *w, const struct df_engine_pod *pod, const cJSON **ret,
                     struct df_err *err)
 {
-    DF_JSON cJSON *found = NULL;
+    DF_SHARED const cJSON *found = NULL;
     if (df_kube_cache_find(w->pods, w->o.name_space, pod->name, &found, err) < 0)
         return -1;
     if (!df_streq(df_kube_uid(found), pod->uid)) {
-        cJSON_Delete(found);
-        found = NULL;
+        df_shared_drop(DF_TAKE(found));
         if (read_pod(w, pod->name, &found, err) < 0)
             return -1;
     }
@@ -404,7 +417,7 @@ static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
                     struct df_job_snapshot *v, struct df_err *err)
 {
     struct choice choice = {.holder = step->pod};
-    int result = df_kube_cache_each(w->pods, step->uid, choose_pod, &choice, err);
+    int result = df_kube_cache_each(w->pods, step->uid, choose_cached_pod, &choice, err);
     if (result == 0 && !choice.pod && step->was_claimed)
         result = list_pods(w, step, &choice, err);
     v->pod = choice.pod;
@@ -418,13 +431,13 @@ static int read_job_again(struct df_job_watch *w, const char *name,
                           struct df_err *err)
 {
     bool pod_goes = v->pod ? df_kube_is_deleted(v->pod) : step->was_claimed;
-    DF_JSON cJSON *job = NULL;
+    DF_SHARED const cJSON *job = NULL;
     if (!pod_goes || !v->job || df_kube_is_deleted(v->job))
         return 0;
-    if (df_job_read(w->o.kube, w->o.name_space, name, &job, err) < 0)
+    if (read_job(w, name, &job, err) < 0)
         return -1;
     bool is_same = job && df_streq(df_kube_uid(job), df_kube_uid(v->job));
-    cJSON_Delete(v->job);
+    df_shared_drop(v->job);
     v->job = is_same ? DF_TAKE(job) : NULL;
     return 0;
 }

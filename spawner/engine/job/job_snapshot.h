@@ -24,8 +24,8 @@ void df_job_watch_stop(struct df_job_watch *w); /* w may be NULL */
 
 /* The Job, pod and Events of one step. All owned: df_job_snapshot_free(). */
 struct df_job_snapshot {
-    cJSON *job;       /* NULL: absent, or it belongs to another step */
-    cJSON *pod;       /* the pod that claimed the step, else the newest; or NULL */
+    const cJSON *job; /* shared; NULL: absent, or it belongs to another step */
+    const cJSON *pod; /* shared; the pod that claimed the step, else the newest; or NULL */
     cJSON *events;    /* a list: warnings, and for a workflow's Job the creations of its pods */
     bool is_other;    /* the Job of this name belongs to another step */
     int64_t ahead_us; /* what the cluster's clock, whose times the objects have, is ahead of ours */
@@ -44,10 +44,10 @@ void df_job_snapshot_free(struct df_job_snapshot *v);
 int df_job_snapshot(struct df_job_watch *w, const char *name, const struct df_engine_step *step,
                     struct df_job_snapshot *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The pod with this name and uid, owned by the caller; NULL if there is none. It is read from the
- * API server only if the cache does not have it: the cache usually has a pod before its first
- * container starts, but lags behind after a restart. */
-int df_job_find_pod(struct df_job_watch *w, const struct df_engine_pod *pod, cJSON **ret,
+/* A reference (df_shared_drop) to the pod with this name and uid; NULL if there is none. It is read
+ * from the API server only if the cache does not have it: the cache usually has a pod before its
+ * first container starts, but lags behind after a restart. */
+int df_job_find_pod(struct df_job_watch *w, const struct df_engine_pod *pod, const cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
 
 /* Waits for the first list of Events, for which df_job_snapshot() does not wait. RETRY: it is not

@@ -38,6 +38,12 @@ static int index_keys(void *arg, const cJSON *wire, struct df_kube_keys *ret, st
     return df_strs_check(&ret->words, err);
 }
 
+static int show_document(void *arg, cJSON *wire, struct df_err *err)
+{
+    const struct kind_cache *k = arg;
+    return df_codec_to_document(k->kind, wire, err);
+}
+
 static uint64_t draw_sequence(void *arg)
 {
     const struct kind_cache *k = arg;
@@ -80,6 +86,7 @@ int df_informer_start(struct df_kube *k, const char *group, const char *name_spa
         const struct df_kube_cache_options o = {.resource = &kind->resource,
                                                 .name_space = name_space,
                                                 .keys = index_keys,
+                                                .show = show_document,
                                                 .sequence = draw_sequence,
                                                 .changed = on_changed,
                                                 .failed = on_failed,

@@ -47,38 +47,26 @@ static struct df_kube_cache *kind_cache(const struct kube_store *s, enum df_kind
 
 /* ---- reading -------------------------------------------------------------------------------- */
 
-static int to_document(enum df_kind kind, cJSON *wire, cJSON **ret, struct df_err *err)
+static int there_or_absent(enum df_kind kind, const char *key, const cJSON *found,
+                           struct df_err *err)
 {
-    if (df_codec_to_document(kind, wire, err) < 0) {
-        cJSON_Delete(wire);
-        return -1;
-    }
-    *ret = wire;
-    return 0;
+    return found ? 0 : df_backend_fail_absent(kind, key, err);
 }
 
-static int document_or_absent(enum df_kind kind, const char *key, cJSON *wire, cJSON **ret,
-                              struct df_err *err)
+static int look(struct df_store *store, enum df_kind kind, const char *name, const cJSON **ret,
+                struct df_err *err)
 {
-    return wire ? to_document(kind, wire, ret, err) : df_backend_fail_absent(kind, key, err);
+    if (df_kube_cache_show(kind_cache(self(store), kind), NULL, name, ret, err) < 0)
+        return -1;
+    return there_or_absent(kind, name, *ret, err);
 }
 
-static int get(struct df_store *store, enum df_kind kind, const char *name, cJSON **ret,
-               struct df_err *err)
+static int look_by_uid(struct df_store *store, enum df_kind kind, const char *uid,
+                       const cJSON **ret, struct df_err *err)
 {
-    cJSON *wire = NULL;
-    if (df_kube_cache_find(kind_cache(self(store), kind), NULL, name, &wire, err) < 0)
+    if (df_kube_cache_show_by(kind_cache(self(store), kind), uid, ret, err) < 0)
         return -1;
-    return document_or_absent(kind, name, wire, ret, err);
-}
-
-static int get_by_uid(struct df_store *store, enum df_kind kind, const char *uid, cJSON **ret,
-                      struct df_err *err)
-{
-    cJSON *wire = NULL;
-    if (df_kube_cache_find_by(kind_cache(self(store), kind), uid, &wire, err) < 0)
-        return -1;
-    return document_or_absent(kind, uid, wire, ret, err);
+    return there_or_absent(kind, uid, *ret, err);
 }
 
 static int list(struct df_store *store, enum df_kind kind, const struct df_store_list_options *o,
@@ -128,17 +116,24 @@ struct write {
     struct kube_store *s;
     enum df_kind kind;
     const char *name;
-    cJSON *wire; /* the latest answer; NULL: none yet; owned */
+    const cJSON *known; /* as the cache has it, shared; NULL: it was not there */
+    cJSON *answer;      /* the latest; NULL: none yet; owned */
     struct df_kube_write held;
 };
+
+/* The resource as it is now, as far as this writer knows. */
+static const cJSON *current(const struct write *w)
+{
+    return w->answer ? w->answer : w->known;
+}
 
 static struct df_kube_cache *cache_of(const struct write *w)
 {
     return kind_cache(w->s, w->kind);
 }
 
-/* Finds the document in the cache; *ret is NULL if it does not exist. */
-static int find_cached(const struct write *w, cJSON **ret, struct df_err *err)
+/* Finds the resource in the cache; *ret is NULL if it does not exist. */
+static int find_cached(const struct write *w, const cJSON **ret, struct df_err *err)
 {
     return df_kube_cache_find(cache_of(w), NULL, w->name, ret, err);
 }
@@ -151,14 +146,8 @@ static void begin_write(struct write *w)
 static void end_write(struct write *w)
 {
     df_kube_cache_end(cache_of(w), &w->held);
-    cJSON_Delete(w->wire);
-}
-
-/* managedFields are half of an answer, and the service does not use them. */
-static void drop_managed_fields(cJSON *wire)
-{
-    cJSON_DeleteItemFromObjectCaseSensitive(cJSON_GetObjectItemCaseSensitive(wire, "metadata"),
-                                            "managedFields");
+    df_shared_drop(w->known);
+    cJSON_Delete(w->answer);
 }
 
 /* Another writer was faster and the watch has not reported it yet. Reads the resource into the
@@ -166,11 +155,11 @@ static void drop_managed_fields(cJSON *wire)
 static void refresh_cached(struct write *w)
 {
     const struct df_kube_at where = document_at(w->s, w->kind, w->name, NULL);
-    DF_JSON cJSON *now = NULL, *known = NULL;
+    DF_SHARED const cJSON *known = NULL;
+    cJSON *now = NULL;
     struct df_err why = {0};
     if (df_kube_get(w->s->kube, &where, &now, &why) == 0) {
-        drop_managed_fields(now);
-        (void)df_kube_cache_note(cache_of(w), now, false, NULL);
+        (void)df_kube_cache_note_own(cache_of(w), now, false, NULL);
     } else if (why.cls == DF_ERR_NOT_FOUND && find_cached(w, &known, NULL) == 0 && known) {
         df_kube_cache_note_deleted(cache_of(w), known, false);
     }
@@ -205,9 +194,8 @@ static int translate_error(struct write *w, const struct df_err *why, struct df_
 
 static void take_answer(struct write *w, cJSON *answer)
 {
-    cJSON_Delete(w->wire);
-    drop_managed_fields(answer);
-    w->wire = answer;
+    cJSON_Delete(w->answer);
+    w->answer = answer;
 }
 
 static int put_resource(struct write *w, const cJSON *body, const char *subresource,
@@ -222,12 +210,24 @@ static int put_resource(struct write *w, const cJSON *body, const char *subresou
     return 0;
 }
 
+/* Puts the answer into the cache, as our own write or as somebody else's. */
+static int note_answer(struct write *w, bool is_local, struct df_err *err)
+{
+    return df_kube_cache_note_own(cache_of(w), DF_TAKE(w->answer), is_local, err);
+}
+
 /* Publishes the result as a local write and returns it (ret may be NULL). */
 static int finish_write(struct write *w, cJSON **ret, struct df_err *err)
 {
-    if (df_kube_cache_note(cache_of(w), w->wire, true, err) < 0)
+    DF_JSON cJSON *document = ret ? cJSON_Duplicate(current(w), true) : NULL;
+    if (ret && !document)
+        return df_fail_oom(err);
+    if ((w->answer && note_answer(w, true, err) < 0) ||
+        (ret && df_codec_to_document(w->kind, document, err) < 0))
         return -1;
-    return ret ? to_document(w->kind, DF_TAKE(w->wire), ret, err) : 0;
+    if (ret)
+        *ret = DF_TAKE(document);
+    return 0;
 }
 
 /* The API server parses numbers as 64-bit integers or doubles: refuse a number that would lose
@@ -276,7 +276,7 @@ static int write_status(struct write *w, const cJSON *doc, struct df_err *err)
         DF_JSON cJSON *body = NULL;
         struct df_err why = {0};
         cJSON *now = NULL;
-        if (df_codec_status(w->kind, w->s->api_version, doc, w->wire, &body, err) < 0)
+        if (df_codec_status(w->kind, w->s->api_version, doc, current(w), &body, err) < 0)
             return -1;
         if (put_resource(w, body, "status", &why) == 0)
             return 0;
@@ -290,17 +290,14 @@ static int write_status(struct write *w, const cJSON *doc, struct df_err *err)
 
 static int create_held(struct write *w, const cJSON *doc, cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *known = NULL;
-    if (check_content(w, doc, err) < 0)
+    if (check_content(w, doc, err) < 0 || find_cached(w, &w->known, err) < 0)
         return -1;
-    if (find_cached(w, &known, err) < 0)
-        return -1;
-    if (known)
+    if (w->known)
         return df_backend_fail_exists(w->kind, w->name, err);
     if (post_resource(w, doc, err) < 0)
         return -1;
     if (write_status(w, doc, err) < 0) {
-        (void)df_kube_cache_note(cache_of(w), w->wire, false, NULL);
+        (void)note_answer(w, false, NULL);
         return -1;
     }
     return finish_write(w, ret, err);
@@ -318,12 +315,12 @@ static int create(struct df_store *store, enum df_kind kind, const cJSON *doc, c
     return result;
 }
 
-/* Finds the resource to be changed and stores it in w->wire. NOT_FOUND. */
+/* Finds the resource to be changed. NOT_FOUND. */
 static int find_existing(struct write *w, struct df_err *err)
 {
-    if (find_cached(w, &w->wire, err) < 0)
+    if (find_cached(w, &w->known, err) < 0)
         return -1;
-    return w->wire ? 0 : df_backend_fail_absent(w->kind, w->name, err);
+    return w->known ? 0 : df_backend_fail_absent(w->kind, w->name, err);
 }
 
 /* ---- update --------------------------------------------------------------------------------- */
@@ -333,14 +330,14 @@ static int find_existing(struct write *w, struct df_err *err)
 static int write_changes(struct write *w, const cJSON *doc, struct df_err *err)
 {
     DF_JSON cJSON *main = NULL, *status = NULL;
-    if (df_codec_main(w->kind, w->s->api_version, doc, w->wire, &main, err) < 0 ||
+    if (df_codec_main(w->kind, w->s->api_version, doc, current(w), &main, err) < 0 ||
         (main && put_resource(w, main, NULL, err) < 0))
         return -1;
-    if (df_codec_status(w->kind, w->s->api_version, doc, w->wire, &status, err) == 0 &&
+    if (df_codec_status(w->kind, w->s->api_version, doc, current(w), &status, err) == 0 &&
         (!status || put_resource(w, status, "status", err) == 0))
         return 0;
     if (main)
-        (void)df_kube_cache_note(cache_of(w), w->wire, true, NULL);
+        (void)note_answer(w, true, NULL);
     return -1;
 }
 
@@ -348,8 +345,7 @@ static int update_held(struct write *w, const cJSON *doc, cJSON **ret, struct df
 {
     if (find_existing(w, err) < 0)
         return -1;
-    const struct df_backend_known known = {df_json_str(w->wire, "metadata.resourceVersion"),
-                                           df_codec_uid(w->wire)};
+    const struct df_backend_known known = {df_kube_version(w->known), df_codec_uid(w->known)};
     if (df_backend_check_unchanged(w->kind, doc, &known, err) < 0 ||
         check_content(w, doc, err) < 0 || write_changes(w, doc, err) < 0)
         return -1;
@@ -381,8 +377,8 @@ static int remove_finalizer(struct write *w, struct df_err *err)
     struct df_err why = {0};
     if (!metadata)
         return df_fail_oom(err);
-    if (df_json_add_str(metadata, "uid", df_kube_uid(w->wire), err) < 0 ||
-        df_json_add(metadata, "finalizers", df_codec_other_finalizers(w->wire), err) < 0)
+    if (df_json_add_str(metadata, "uid", df_kube_uid(w->known), err) < 0 ||
+        df_json_add(metadata, "finalizers", df_codec_other_finalizers(w->known), err) < 0)
         return -1;
     const struct df_kube_patch patch = {.type = DF_KUBE_PATCH_MERGE, .body = body};
     if (df_kube_patch(w->s->kube, &where, &patch, &answer, &why) == 0) {
@@ -399,14 +395,14 @@ static int remove_held(struct write *w, const char *uid, struct df_err *err)
     struct df_err why = {0};
     if (find_existing(w, err) < 0)
         return -1;
-    o.uid = df_kube_uid(w->wire);
-    if (uid && !df_streq(uid, df_codec_uid(w->wire)))
+    o.uid = df_kube_uid(w->known);
+    if (uid && !df_streq(uid, df_codec_uid(w->known)))
         return df_backend_fail_other(w->kind, w->name, err);
     if (df_kube_delete(w->s->kube, &where, &o, &why) < 0)
         return translate_error(w, &why, err);
     if (remove_finalizer(w, err) < 0)
         return -1;
-    df_kube_cache_note_deleted(cache_of(w), w->wire, true);
+    df_kube_cache_note_deleted(cache_of(w), current(w), true);
     return 0;
 }
 
@@ -475,8 +471,8 @@ static void close_store(struct df_store *store)
 static const struct df_store_ops kube_ops = {
     .close = close_store,
     .create = create,
-    .get = get,
-    .get_by_uid = get_by_uid,
+    .look = look,
+    .look_by_uid = look_by_uid,
     .list = list,
     .count = count,
     .names = names,

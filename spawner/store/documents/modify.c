@@ -2,7 +2,7 @@
 
 #define ATTEMPTS 16
 
-/* 0: done; 1: another writer was faster; -1: failed. */
+/* 0: done; 1: another writer was faster; -1: failed. ret may be NULL. */
 static int attempt_change(struct df_store *s, enum df_kind kind, const char *name,
                           df_store_change change, void *arg, cJSON **ret, struct df_err *err)
 {
@@ -13,7 +13,8 @@ static int attempt_change(struct df_store *s, enum df_kind kind, const char *nam
     if (verdict < 0)
         return -1;
     if (verdict > 0) {
-        *ret = DF_TAKE(doc);
+        if (ret)
+            *ret = DF_TAKE(doc);
         return 0;
     }
     if (df_store_update(s, kind, doc, ret, err) == 0)
@@ -24,15 +25,10 @@ static int attempt_change(struct df_store *s, enum df_kind kind, const char *nam
 int df_store_modify(struct df_store *s, enum df_kind kind, const char *name, df_store_change change,
                     void *arg, cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *stored = NULL;
     /* A conflict is no error if a later attempt succeeds, so err is set only at the end. */
     struct df_err why = {0};
     int result = 1;
     for (int i = 0; i < ATTEMPTS && result > 0; i++)
-        result = attempt_change(s, kind, name, change, arg, &stored, &why);
-    if (result != 0)
-        return df_err_pass(err, &why);
-    if (ret)
-        *ret = DF_TAKE(stored);
-    return 0;
+        result = attempt_change(s, kind, name, change, arg, ret, &why);
+    return result == 0 ? 0 : df_err_pass(err, &why);
 }

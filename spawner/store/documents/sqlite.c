@@ -98,26 +98,31 @@ static int load_document(struct df_db *db, const char *sql, enum df_kind kind, c
     return parse_row(q, ret, err);
 }
 
-static int get(struct df_store *store, enum df_kind kind, const char *name, cJSON **ret,
-               struct df_err *err)
+static int look_at(struct df_store *store, const char *sql, enum df_kind kind, const char *key,
+                   const cJSON **ret, struct df_err *err)
 {
     struct df_db *db = NULL;
+    cJSON *document = NULL;
     if (borrow_reader(self(store), &db, err) < 0)
         return -1;
-    int result = load_document(db, select_by_name, kind, name, ret, NULL, err);
+    int result = load_document(db, sql, kind, key, &document, NULL, err);
     return_reader(self(store), db);
-    return result;
+    if (result < 0)
+        return -1;
+    *ret = df_shared_new(document);
+    return *ret ? 0 : df_fail_oom(err);
 }
 
-static int get_by_uid(struct df_store *store, enum df_kind kind, const char *uid, cJSON **ret,
-                      struct df_err *err)
+static int look(struct df_store *store, enum df_kind kind, const char *name, const cJSON **ret,
+                struct df_err *err)
 {
-    struct df_db *db = NULL;
-    if (borrow_reader(self(store), &db, err) < 0)
-        return -1;
-    int result = load_document(db, select_by_uid, kind, uid, ret, NULL, err);
-    return_reader(self(store), db);
-    return result;
+    return look_at(store, select_by_name, kind, name, ret, err);
+}
+
+static int look_by_uid(struct df_store *store, enum df_kind kind, const char *uid,
+                       const cJSON **ret, struct df_err *err)
+{
+    return look_at(store, select_by_uid, kind, uid, ret, err);
 }
 
 /* ---- pages ---------------------------------------------------------------------------------- */
@@ -604,8 +609,8 @@ static void close_store(struct df_store *store)
 static const struct df_store_ops sqlite_ops = {
     .close = close_store,
     .create = create,
-    .get = get,
-    .get_by_uid = get_by_uid,
+    .look = look,
+    .look_by_uid = look_by_uid,
     .list = list,
     .count = count,
     .names = names,
