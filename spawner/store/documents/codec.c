@@ -62,6 +62,14 @@ static int copy_item(cJSON *to, const char *as, const cJSON *item, struct df_err
     return item ? df_json_set(to, as, cJSON_Duplicate(item, true), err) : 0;
 }
 
+/* Adds the item without a copy: `to` must not be read any more when its owner is gone. */
+static int borrow_item(cJSON *to, const char *as, const cJSON *item, struct df_err *err)
+{
+    if (!item || cJSON_AddItemReferenceToObject(to, as, (cJSON *)(uintptr_t)item))
+        return 0;
+    return df_fail_oom(err);
+}
+
 static bool is_empty(const cJSON *object)
 {
     return !object || !object->child;
@@ -216,7 +224,7 @@ static int new_metadata(cJSON *metadata, const cJSON *doc, const char *name_spac
         return df_fail_oom(err);
     if (df_json_add_str(metadata, "name", df_json_str(doc, "metadata.name"), err) < 0 ||
         df_json_add_str(metadata, "namespace", name_space, err) < 0 ||
-        copy_item(metadata, "annotations", df_json_at(doc, "metadata.annotations"), err) < 0 ||
+        borrow_item(metadata, "annotations", df_json_at(doc, "metadata.annotations"), err) < 0 ||
         new_labels(labels, doc, err) < 0)
         return -1;
     return df_json_append_str(finalizers, DF_FINALIZER, err);
@@ -226,7 +234,7 @@ static int new_spec(enum df_kind kind, cJSON *spec, const cJSON *from, struct df
 {
     const cJSON *item;
     cJSON_ArrayForEach (item, from) {
-        if (is_shown(kind, item->string) && copy_item(spec, item->string, item, err) < 0)
+        if (is_shown(kind, item->string) && borrow_item(spec, item->string, item, err) < 0)
             return -1;
     }
     return 0;
@@ -249,14 +257,14 @@ int df_codec_new(enum df_kind kind, const char *api_version, const cJSON *doc,
 
 /* ---- encode spec and metadata --------------------------------------------------------------- */
 
-/* Copies the members that are (or are not) kept in the status. */
+/* Borrows the members that are (or are not) kept in the status. */
 static int pick_members(enum df_kind kind, cJSON *to, const cJSON *from, bool is_kept,
                         struct df_err *err)
 {
     const cJSON *item;
     cJSON_ArrayForEach (item, from) {
         if ((kept_field(kind, item->string) != NULL) == is_kept &&
-            copy_item(to, item->string, item, err) < 0)
+            borrow_item(to, item->string, item, err) < 0)
             return -1;
     }
     return 0;
@@ -367,7 +375,7 @@ static int service_spec(enum df_kind kind, cJSON *service, const cJSON *doc, con
         const char *name = item->string;
         bool differs = !same_item(item, member_of(member_of(resource, "spec"), name));
         if (kept_field(kind, name) && (is_frozen(kind, name) || differs) &&
-            copy_item(set, name, item, err) < 0)
+            borrow_item(set, name, item, err) < 0)
             return -1;
     }
     return is_empty(set) ? 0 : df_json_add(service, "spec", DF_TAKE(set), err);
@@ -391,11 +399,15 @@ static int service_part(enum df_kind kind, cJSON *service, const cJSON *doc, con
 static int whole_status(enum df_kind kind, const cJSON *doc, const cJSON *resource, cJSON **ret,
                         struct df_err *err)
 {
-    const cJSON *own = df_json_at(doc, "status");
-    DF_JSON cJSON *status = own ? cJSON_Duplicate(own, true) : cJSON_CreateObject();
+    DF_JSON cJSON *status = cJSON_CreateObject();
     cJSON *service = status ? df_json_object_at(status, SERVICE) : NULL;
+    const cJSON *item;
     if (!service)
         return df_fail_oom(err);
+    cJSON_ArrayForEach (item, df_json_at(doc, "status")) {
+        if (borrow_item(status, item->string, item, err) < 0)
+            return -1;
+    }
     if (service_part(kind, service, doc, resource, err) < 0)
         return -1;
     *ret = DF_TAKE(status);
@@ -416,8 +428,8 @@ int df_codec_status(enum df_kind kind, const char *api_version, const cJSON *doc
     if (!metadata)
         return df_fail_oom(err);
     for (size_t i = 0; i < DF_ARRAY_SIZE(identity); i++)
-        if (copy_item(metadata, identity[i],
-                      member_of(member_of(resource, "metadata"), identity[i]), err) < 0)
+        if (borrow_item(metadata, identity[i],
+                        member_of(member_of(resource, "metadata"), identity[i]), err) < 0)
             return -1;
     if (df_json_add(body, "status", DF_TAKE(status), err) < 0)
         return -1;

@@ -30,7 +30,8 @@
 /* Decodes a resource into the document, in place. */
 int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err) DF_MUST_CHECK;
 
-/* The encoders return the body of a request; api_version: "group/version" of the resource. */
+/* The encoders return the body of a request, which borrows from doc and resource: it must not be read
+ * after one of them is gone. api_version: "group/version" of the resource. */
 
 /* The resource to create for a new document, without its status. */
 int df_codec_new(enum df_kind kind, const char *api_version, const cJSON *doc,
