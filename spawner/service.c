@@ -319,11 +319,18 @@ static int wait_for_store(struct df_service *s, struct df_err *err)
     return s->spawner.config->in_cluster ? df_store_kube_wait(s->spawner.store, err) : 0;
 }
 
+/* What there is in the cluster of documents and of Jobs is listed side by side. One of several replicas
+ * needs the Jobs only when it leads (election.h). */
+static int watch_engines(const struct df_spawner *p, struct df_err *err)
+{
+    bool acts_now = !p->config->elects && !p->config->only_answers;
+    return acts_now ? df_engine_registry_watch(&p->engines, err) : 0;
+}
+
 /* In this order each part finds those that it uses: the control loop's memory is there before the
  * API answers, the API's address is known before the loop starts a runner. The control loop hears
  * of a write before the journal's subscribers do, who then read the same documents: the write's
- * consequence goes first, its telling after it. What there is in the cluster of documents and of
- * Jobs is listed side by side. */
+ * consequence goes first, its telling after it. */
 static int start(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
@@ -335,9 +342,10 @@ static int start(struct df_service *s, struct df_err *err)
         connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
         df_control_new(p, &p->control, err) < 0 || df_journal_new(p->store, &p->journal, err) < 0 ||
         df_open_engines(p, cluster_namespace(s), step_namespace(s), err) < 0 ||
-        wait_for_store(s, err) < 0 || df_check_engines(p, err) < 0 || open_claims(s, err) < 0 ||
-        open_standby(p, err) < 0 || know_terrakube(s, err) < 0 || start_api(s, err) < 0 ||
-        df_probe_blobs_start(p->blobs, &s->prober, err) < 0 || start_work(s, err) < 0)
+        watch_engines(p, err) < 0 || wait_for_store(s, err) < 0 || df_check_engines(p, err) < 0 ||
+        open_claims(s, err) < 0 || open_standby(p, err) < 0 || know_terrakube(s, err) < 0 ||
+        start_api(s, err) < 0 || df_probe_blobs_start(p->blobs, &s->prober, err) < 0 ||
+        start_work(s, err) < 0)
         return -1;
     return open_door(s, err);
 }

@@ -1,7 +1,7 @@
 /*
  * election.c - competes for the Lease (common/kube/lease.h) and reacts when this replica gets or
- * loses it. A new leader lists all documents before its reconcilers start; a leader that loses the
- * Lease ends the process. Read df_election_start(), enter(), then on_changed() and start().
+ * loses it. A new leader lists all documents before its reconcilers start, and begins to watch the
+ * Jobs; a leader that loses the Lease ends the process. Read df_election_start(), enter(), then on_changed() and start().
  */
 #include "spawner/control/election.h"
 
@@ -52,6 +52,10 @@ static void *start(void *arg)
 {
     struct df_election *e = arg;
     struct df_err err = {0};
+    if (df_engine_registry_watch(&e->s->engines, &err) < 0) {
+        df_error("the watches of a leader do not start: %s", err.message);
+        _exit(EXIT_FAILURE);
+    }
     if (!may_lead(e) || catch_up(e, &err) < 0) /* df_election_close() was called */
         return NULL;
     __atomic_store_n(&e->s->leads, true, __ATOMIC_RELEASE);

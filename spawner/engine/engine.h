@@ -71,6 +71,10 @@ typedef int (*df_standby_visit)(void *arg, const cJSON *ref, const struct df_sta
 
 struct df_engine_ops {
     const char *name; /* "local" */
+    /* Begins to watch what exists, and returns at once. The calls below do so when they need it; only
+     * a spawner that will soon act calls this before, so that it knows early. NULL: nothing to
+     * watch. */
+    int (*watch)(struct df_engine *e, struct df_err *err);
     /* Starts the runner. If a process of this uid lives, that is success and nothing is started. If
      * the deterministic name belongs to another uid: CONFLICT, for a workflow with the reason
      * TargetLocked and the holder in the message. ret_ref: {kind, name, uid} for
@@ -142,6 +146,8 @@ int df_engine_get(const struct df_engine_registry *r, const char *name, struct d
                   struct df_err *err) DF_MUST_CHECK;
 /* NULL if no engine of that name is open; name may be NULL. */
 struct df_engine *df_engine_find(const struct df_engine_registry *r, const char *name);
+/* Calls watch() of all engines. */
+int df_engine_registry_watch(const struct df_engine_registry *r, struct df_err *err) DF_MUST_CHECK;
 void df_engine_registry_close(struct df_engine_registry *r);
 
 /* ---- local ----------------------------------------------------------------------------------

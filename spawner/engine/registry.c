@@ -42,6 +42,16 @@ int df_engine_get(const struct df_engine_registry *r, const char *name, struct d
     return 0;
 }
 
+int df_engine_registry_watch(const struct df_engine_registry *r, struct df_err *err)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        struct df_engine *e = r->engines[i];
+        if (e->ops->watch && e->ops->watch(e, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 void df_engine_registry_close(struct df_engine_registry *r)
 {
     while (r->count) {

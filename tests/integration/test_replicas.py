@@ -113,6 +113,25 @@ def test_a_runner_whose_claim_was_forwarded_works_with_the_leader_itself(replica
     world.check_nothing_left(["net"])
 
 
+def watches(world, resource):
+    """How many were begun in this namespace so far."""
+    return sum(event["verb"] == "watch" and event["stage"] == "ResponseStarted" and event["objectRef"]["resource"] == resource
+               for event in world.namespace.cluster.audit(world.namespace.name))
+
+
+def test_only_the_replica_that_leads_watches_jobs_and_pods(replicas):
+    world = replicas()
+    world.make("net")
+    world.finish(world.request("net", "one"))
+    wait_for("a watch of each replica", lambda: watches(world, "runs") >= 2)
+    assert [watches(world, of) for of in ("jobs", "pods")] == [1, 1]
+    world.spawners[world.leader()].kill()
+    run = world.request("net", "two")
+    world.finish(run)
+    world.check_run(run)
+    assert [watches(world, of) for of in ("jobs", "pods")] == [2, 2]
+
+
 def test_a_leader_that_is_killed_in_mid_apply_costs_nothing(replicas):
     world = replicas()
     world.make("net")

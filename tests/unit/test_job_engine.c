@@ -77,6 +77,7 @@ static void open_world(struct world *w, const struct objects *objects)
     w->workflow = json("{'executionBundle':'image'}");
     const struct df_job_options o = {.kube = w->kube, .name_space = "build", .image = "runner"};
     assert_int_equal(df_engine_job_new(&o, &w->engine, NULL), 0);
+    assert_int_equal(w->engine->ops->watch(w->engine, NULL), 0);
     (void)pthread_mutex_lock(&w->server.lock);
     while (w->server.watches < 3 && !objects->are_told)
         (void)pthread_cond_wait(&w->server.changed, &w->server.lock);

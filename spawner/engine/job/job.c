@@ -249,8 +249,16 @@ static void job_close(struct df_engine *e)
     free(j);
 }
 
+static int job_watch(struct df_engine *e, struct df_err *err)
+{
+    struct df_job_engine *j = job_of(e);
+    const struct df_job_place *place = NULL;
+    return df_job_place_of(j, j->name_space, &place, err);
+}
+
 static const struct df_engine_ops job_ops = {
     .name = "job",
+    .watch = job_watch,
     .create = job_create,
     .release = job_release,
     .status = job_status,
@@ -277,8 +285,7 @@ static int fill_engine(struct df_job_engine *j, struct df_err *err)
     if (j->has_key)
         memcpy(j->key, j->o.key, sizeof(j->key));
     j->o.key = NULL;
-    const struct df_job_place *place = NULL;
-    return df_job_place_of(j, j->name_space, &place, err);
+    return 0;
 }
 
 int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, struct df_err *err)

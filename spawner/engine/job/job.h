@@ -36,8 +36,8 @@ struct df_job_options {
     void *notify_arg;
 };
 
-/* Starts the watches and returns at once; until the first lists are complete, status() fails with
- * class RETRY. The strings are copied. */
+/* Sends nothing yet: the first call that needs the watches of a namespace starts them. Until their
+ * first lists are complete, status() fails with class RETRY. The strings are copied. */
 int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret,
                       struct df_err *err) DF_MUST_CHECK;
 
