@@ -296,27 +296,80 @@ static int get_size(struct df_blob *b, const char *key, int64_t *ret_size, struc
     return 0;
 }
 
+/* A removal, and what became of its last attempt. */
+struct removal {
+    const char *key;
+    const struct df_blob_condition *condition; /* or NULL */
+    bool is_first;                             /* attempt */
+    enum df_blob_removal result;
+    bool outdated; /* it was about a version that is none any more */
+};
+
+/* The blob as this process put it, without a request. */
+static bool take_kept(struct df_blob *b, const struct removal *r, struct df_blob_head *h,
+                      struct df_buf *content)
+{
+    if (!r->is_first || !df_blob_head_cache_take(&df_blob_chunked_of(b)->put, r->key, h))
+        return false;
+    if (!r->condition ||
+        (!h->chunks.len && df_buf_add(content, df_buf_str(&h->tail), h->tail.len) == 0))
+        return true;
+    df_blob_head_free(h);
+    return false;
+}
+
+static int read_removed(struct df_blob *b, const struct removal *r, struct df_blob_head *h,
+                        struct df_buf *content, struct df_err *err)
+{
+    if (!r->condition)
+        return read_head(b, r->key, false, h, err);
+    return df_blob_chunked_read(b, r->key, content, h, err) < 0
+               ? -1
+               : df_blob_check_room(r->key, h->size, r->condition->max, err);
+}
+
 /* Removes the version that was read, or put by this process: another version has other chunks. */
-static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
+static int try_remove(struct df_blob *b, struct removal *r, struct df_err *err)
 {
     struct df_objects *o = objects_of(b);
+    DF_BLOB_HEAD h = {0};
+    DF_BUF struct df_buf content = DF_BUF_INIT(r->condition ? r->condition->max : 0);
     struct df_err why = {0};
-    for (int i = 0; i < TRIES; i++) {
-        DF_BLOB_HEAD h = {0};
-        bool is_known = i == 0 && df_blob_head_cache_take(&df_blob_chunked_of(b)->put, key, &h);
-        if (!is_known && read_head(b, key, false, &h, err) < 0)
-            return -1;
-        if (!*h.version)
-            return 0;
-        if (o->ops->remove(o, &h, NULL, &why) == 0) {
-            drop_chunks(o, &h, 0);
-            return 0;
-        }
-        if (why.cls != DF_ERR_CONFLICT && why.cls != DF_ERR_NOT_FOUND)
-            break;
+    bool is_kept = take_kept(b, r, &h, &content);
+    if (!is_kept && read_removed(b, r, &h, &content, err) < 0)
+        return -1;
+    r->result = DF_BLOB_ABSENT;
+    if (!*h.version)
+        return 0;
+    if (r->condition && !r->condition->agrees(r->condition->arg, &content)) {
+        r->result = DF_BLOB_STAYS;
+        r->outdated = is_kept;
+        return 0;
     }
+    r->result = DF_BLOB_REMOVED;
+    if (o->ops->remove(o, &h, NULL, &why) == 0) {
+        drop_chunks(o, &h, 0);
+        return 0;
+    }
+    r->outdated = why.cls == DF_ERR_CONFLICT || why.cls == DF_ERR_NOT_FOUND;
     (void)pass_failure(&why, err);
-    return df_err_wrap(err, "remove blob %s", key);
+    return df_err_wrap(err, "remove blob %s", r->key);
+}
+
+static int remove_blob(struct df_blob *b, const char *key, const struct df_blob_condition *c,
+                       enum df_blob_removal *ret, struct df_err *err)
+{
+    for (int i = 1;; i++) {
+        struct removal r = {.key = key, .condition = c, .is_first = i == 1};
+        struct df_err why = {0};
+        int result = try_remove(b, &r, &why);
+        if (r.outdated && i < TRIES)
+            continue;
+        if (result < 0)
+            return df_err_pass(err, &why);
+        *ret = r.result;
+        return 0;
+    }
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */

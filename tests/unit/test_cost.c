@@ -169,7 +169,7 @@ static const struct {
     {"POST secrets(state)", 2, 2},
     {"PUT secrets(state)", 0, 0},
     {"DELETE secrets(state)", 1, 1},
-    {"GET secrets(state)", 3, 3},
+    {"GET secrets(state)", 2, 2},
     {"POST configmaps", 0, 0},
 };
 
