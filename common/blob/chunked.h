@@ -20,8 +20,9 @@ struct df_blob_chunked {
     struct df_blob blob;
     struct df_objects *objects;
     int64_t swept_ms; /* monotonic, atomic: of the last sweep for orphans */
-    /* What was put here last; empty if the store tells no versions. */
-    struct df_blob_head_cache put;
+    /* What was put here last; both are empty if the store tells no versions. */
+    struct df_blob_head_cache heads;    /* of blobs that grow or were created */
+    struct df_blob_head_cache outlines; /* of the others, without tail and seal */
 };
 
 static inline struct df_blob_chunked *df_blob_chunked_of(struct df_blob *b)
