@@ -204,8 +204,8 @@ static const struct {
     {"GET secrets(state)", 3, 3},
     {"POST secrets(shown)", 2, 2},
     {"GET secrets(shown)", 0, 0},
-    {"GET secrets", 7, 7}, /* what is not there */
-    {"LIST secrets", 8, 8},
+    {"GET secrets", 7, 7},  /* what is not there; two at the start */
+    {"LIST secrets", 8, 8}, /* five at the start */
     {"POST configmaps", 0, 0},
 };
 
