@@ -223,55 +223,6 @@ static void who_created_a_blob_removes_it_without_a_look(void **state)
     assert_int_equal(df_blob_create(other, "lock", "theirs", 6, &err), 0);
 }
 
-/* Agrees to "mine", and the first time another one replaces the blob behind its back. */
-struct intruder {
-    struct df_blob *other; /* NULL: nobody does */
-    const char *theirs;
-    int asked;
-};
-
-static bool agree_to_mine(void *arg, const struct df_buf *content)
-{
-    struct intruder *i = arg;
-    if (i->asked++ == 0 && i->other) {
-        assert_int_equal(df_blob_delete(i->other, "lock", NULL), 0);
-        assert_int_equal(df_blob_create(i->other, "lock", i->theirs, strlen(i->theirs), NULL), 0);
-    }
-    return df_streq(df_buf_str(content), "mine");
-}
-
-static bool delete_mine(struct df_blob *b, struct intruder *i)
-{
-    const struct df_blob_condition c = {.max = 10, .agrees = agree_to_mine, .arg = i};
-    struct df_err err = {0};
-    enum df_blob_removal what;
-    if (df_blob_delete_if(b, "lock", &c, &what, &err) < 0)
-        fail_msg("%s", err.message);
-    assert_int_not_equal(what, DF_BLOB_ABSENT);
-    return what == DF_BLOB_REMOVED;
-}
-
-static void what_replaced_a_blob_meanwhile_goes_only_if_that_is_agreed_to_as_well(void **state)
-{
-    DF_FREE char *second = df_fs_join(*state, "second"), *third = df_fs_join(*state, "third");
-    struct df_err err = {0};
-    BLOBS *creator = suite_open(*state), *other = open_in(*state, second);
-    BLOBS *reader = open_in(*state, third);
-    struct df_blob *const removers[] = {creator, reader};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(removers); i++) {
-        struct intruder theirs = {other, "theirs", 0}, same = {other, "mine", 0};
-        assert_int_equal(df_blob_create(creator, "lock", "mine", 4, &err), 0);
-        assert_false(delete_mine(removers[i], &theirs));
-        assert_int_equal(theirs.asked, 2);
-        assert_content(creator, "lock", "theirs");
-        assert_int_equal(df_blob_delete(other, "lock", &err), 0);
-        assert_int_equal(df_blob_create(creator, "lock", "mine", 4, &err), 0);
-        assert_true(delete_mine(removers[i], &same));
-        assert_int_equal(same.asked, 2);
-        assert_absent(creator, "lock");
-    }
-}
-
 static void who_created_a_blob_removes_it_on_condition_without_a_look(void **state)
 {
     DF_FREE char *second = df_fs_join(*state, "second");
@@ -381,7 +332,6 @@ int main(void)
         scratch_test(wherever_a_writer_fails_the_blob_is_old_or_new_and_its_chunks_are_swept),
         scratch_test(a_frame_costs_one_request_and_one_for_each_chunk_that_it_fills),
         scratch_test(who_created_a_blob_removes_it_without_a_look),
-        scratch_test(what_replaced_a_blob_meanwhile_goes_only_if_that_is_agreed_to_as_well),
         scratch_test(who_created_a_blob_removes_it_on_condition_without_a_look),
         scratch_test(what_this_process_put_it_replaces_and_removes_without_a_look),
         scratch_test(what_does_not_fit_into_memory_any_more_is_read_again),
