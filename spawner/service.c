@@ -33,6 +33,7 @@
 #include "spawner/open_engines.h"
 #include "spawner/probe_blobs.h"
 #include "spawner/requests/deletions.h"
+#include "spawner/steps/shown_seen.h"
 #include "spawner/steps/standby.h"
 #include "spawner/steps/terrakube.h"
 #include "spawner/steps/waits.h"
@@ -379,6 +380,8 @@ static void close_all(struct df_service *s)
     (void)pthread_mutex_destroy(&s->spawner.removals.lock);
     df_waits_free(&s->spawner.waits);
     (void)pthread_mutex_destroy(&s->spawner.waits.lock);
+    df_shown_seen_free(&s->spawner.shown_seen);
+    (void)pthread_mutex_destroy(&s->spawner.shown_seen.lock);
     df_terrakube_door_close(p->terrakube);
     if (p->local_token)
         explicit_bzero(p->local_token, strlen(p->local_token));
@@ -398,6 +401,7 @@ int df_service_start(const struct df_config *config, struct df_service **ret, st
     s->spawner.config = config;
     (void)pthread_mutex_init(&s->spawner.removals.lock, NULL);
     (void)pthread_mutex_init(&s->spawner.waits.lock, NULL);
+    (void)pthread_mutex_init(&s->spawner.shown_seen.lock, NULL);
     (void)pthread_cond_init(&s->spawner.removals.none, NULL);
     if (start(s, err) < 0) {
         close_all(s);

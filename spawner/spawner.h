@@ -7,6 +7,7 @@
 
 #include <pthread.h>
 
+#include "common/base/limits.h"
 #include "common/blob/blob.h"
 #include "spawner/config/config.h"
 #include "spawner/engine/engine.h"
@@ -31,6 +32,15 @@ struct df_waits {
     size_t count, room;
 };
 
+/* steps/shown_seen.h; all zeros: nothing is kept. */
+struct df_shown_seen {
+    pthread_mutex_t lock;
+    struct df_shown_seen_place {
+        char step_uid[64];
+        char *text;                /* owned; NULL: free */
+    } places[DF_LIMIT_SHOWN_SEEN]; /* guarded by lock */
+};
+
 struct df_spawner {
     const struct df_config *config;
     struct df_store *store;
@@ -39,6 +49,7 @@ struct df_spawner {
     struct df_states *states;
     struct df_removals removals;
     struct df_waits waits;
+    struct df_shown_seen shown_seen;
     struct df_engine_registry engines;
     struct df_control *control;
     struct df_journal *journal;

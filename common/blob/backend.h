@@ -38,7 +38,9 @@ struct df_blob_ops {
     int (*open_read)(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
                      struct df_err *err);
     int (*size)(struct df_blob *b, const char *key, int64_t *ret_size, struct df_err *err);
-    int (*remove)(struct df_blob *b, const char *key, struct df_err *err);
+    /* c NULL: whatever it is. */
+    int (*remove)(struct df_blob *b, const char *key, const struct df_blob_condition *c,
+                  enum df_blob_removal *ret, struct df_err *err);
     int (*list)(struct df_blob *b, const char *prefix, struct df_strs *out, struct df_err *err);
     int (*each)(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
                 struct df_err *err);
@@ -69,6 +71,9 @@ int df_blob_fail_gap(const char *key, int64_t size, int64_t offset, struct df_er
 
 /* NOT_FOUND: there is no such blob. Returns -1. */
 int df_blob_fail_absent(const char *key, struct df_err *err);
+
+/* LIMIT: the blob is larger than `max`. */
+int df_blob_check_room(const char *key, int64_t size, size_t max, struct df_err *err) DF_MUST_CHECK;
 
 #define DF_BLOB_DAMAGED "BlobDamaged"
 

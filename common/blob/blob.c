@@ -48,6 +48,14 @@ int df_blob_fail_absent(const char *key, struct df_err *err)
     return df_fail(err, DF_ERR_NOT_FOUND, "there is no blob %s", key);
 }
 
+int df_blob_check_room(const char *key, int64_t size, size_t max, struct df_err *err)
+{
+    if ((uint64_t)size <= max)
+        return 0;
+    return df_fail(err, DF_ERR_LIMIT, "blob %s has %lld bytes, more than %zu", key, (long long)size,
+                   max);
+}
+
 int df_blob_fail_damaged(const char *object, struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_SYSTEM, DF_BLOB_DAMAGED,
@@ -118,10 +126,7 @@ int df_blob_get(struct df_blob *b, const char *key, struct df_buf *out, struct d
     int64_t size = 0;
     if (df_blob_read_at(b, key, 0, out, &size, err) < 0)
         return -1;
-    if ((uint64_t)size > room)
-        return df_fail(err, DF_ERR_LIMIT, "blob %s has %lld bytes, more than %zu", key,
-                       (long long)size, room);
-    return 0;
+    return df_blob_check_room(key, size, room, err);
 }
 
 int df_blob_open_read(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
@@ -147,15 +152,22 @@ int df_blob_read_at(struct df_blob *b, const char *key, int64_t offset, struct d
     return answer(b, DF_BLOB_READS, result, &why, err);
 }
 
-static int remove_one(struct df_blob *b, const char *key, struct df_err *err)
+/* A removal of nothing says that the store can be read, and not that it can be written. */
+int df_blob_delete_if(struct df_blob *b, const char *key, const struct df_blob_condition *c,
+                      enum df_blob_removal *ret, struct df_err *err)
 {
     struct df_err why = {0};
-    return answer(b, DF_BLOB_WRITES, b->ops->remove(b, key, &why), &why, err);
+    if (check_key(key, err) < 0)
+        return -1;
+    int result = b->ops->remove(b, key, c, ret, &why);
+    bool was_read = result == 0 && *ret != DF_BLOB_REMOVED;
+    return answer(b, was_read ? DF_BLOB_READS : DF_BLOB_WRITES, result, &why, err);
 }
 
 int df_blob_delete(struct df_blob *b, const char *key, struct df_err *err)
 {
-    return check_key(key, err) < 0 ? -1 : remove_one(b, key, err);
+    enum df_blob_removal what;
+    return df_blob_delete_if(b, key, NULL, &what, err);
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -212,7 +224,7 @@ int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err
     if (df_blob_list(b, prefix, &keys, err) < 0)
         return -1;
     for (size_t i = 0; i < keys.len; i++)
-        if (remove_one(b, keys.items[i], err) < 0)
+        if (df_blob_delete(b, keys.items[i], err) < 0)
             return df_err_wrap(err, "remove blobs %s", prefix);
     return 0;
 }

@@ -113,6 +113,19 @@ int df_blob_read_at(struct df_blob *b, const char *key, int64_t offset, struct d
                     int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 /* Absent is success. */
 int df_blob_delete(struct df_blob *b, const char *key, struct df_err *err) DF_MUST_CHECK;
+/* Whether a blob may go. */
+struct df_blob_condition {
+    size_t max; /* bytes of its content; more: class LIMIT */
+    /* False: it stays. Asked again when the content was another one in the meantime: the last answer
+     * counts. */
+    bool (*agrees)(void *arg, const struct df_buf *content);
+    void *arg;
+};
+enum df_blob_removal { DF_BLOB_REMOVED, DF_BLOB_ABSENT, DF_BLOB_STAYS };
+/* Removes what agrees() agreed to (c NULL: whatever is there), and nothing that somebody else put in its place meanwhile. For that
+ * a blob that this process created is not read again; but it stays only for what is stored now. */
+int df_blob_delete_if(struct df_blob *b, const char *key, const struct df_blob_condition *c,
+                      enum df_blob_removal *ret, struct df_err *err) DF_MUST_CHECK;
 /* Everything below prefix (a whole directory), and the directory. Absent is success. */
 int df_blob_delete_all(struct df_blob *b, const char *prefix, struct df_err *err) DF_MUST_CHECK;
 /* Keys below prefix (a whole directory; "" for all), sorted, added to out. */

@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/limits.h"
 #include "common/blob/crew.h"
 
 enum { TRIES = 16 }; /* attempts while others change the same head */
@@ -118,7 +119,24 @@ static int add_content(struct df_objects *o, struct df_blob_head *h, const struc
 static void keep_head(struct df_blob *b, struct df_blob_head *h)
 {
     if (objects_of(b)->tells_versions && *h->version)
-        df_blob_head_cache_keep(&df_blob_chunked_of(b)->put, h);
+        df_blob_head_cache_keep(&df_blob_chunked_of(b)->heads, h);
+}
+
+/* For who replaces the blob next, or removes it. */
+static void keep_outline(struct df_blob *b, struct df_blob_head *h)
+{
+    if (!objects_of(b)->tells_versions || !*h->version)
+        return;
+    df_buf_wipe(&h->tail);
+    explicit_bzero(h->seal, sizeof(h->seal));
+    df_blob_head_cache_keep(&df_blob_chunked_of(b)->outlines, h);
+}
+
+/* The description of the blob as this process put it. */
+static bool take_outline(struct df_blob *b, const char *key, struct df_blob_head *ret)
+{
+    return df_blob_head_cache_take(&df_blob_chunked_of(b)->outlines, key, ret) ||
+           df_blob_head_cache_take(&df_blob_chunked_of(b)->heads, key, ret);
 }
 
 /* Writes the head, which atomically changes the blob. CONFLICT if the stored head is not
@@ -205,8 +223,8 @@ static int leave_chunks(struct putting *p, const struct df_blob_head *h, const s
     return df_strs_check(&p->left, err);
 }
 
-/* Most blobs are put once, so the first attempt assumes a new blob; for DF_BLOB_CREATE it is the
- * only one. */
+/* Most blobs are put once, so the first attempt assumes a new blob, or the one that this process put
+ * before; for DF_BLOB_CREATE it is the only one. */
 static int put_once(struct df_blob *b, struct putting *p, struct df_err *err)
 {
     struct df_objects *o = objects_of(b);
@@ -217,14 +235,15 @@ static int put_once(struct df_blob *b, struct putting *p, struct df_err *err)
     p->overtaken = false;
     if (again && read_head(b, p->key, false, &old, err) < 0)
         return -1;
+    if (!again && p->how == DF_BLOB_REPLACE)
+        (void)take_outline(b, p->key, &old);
     if (prepare_head(o, p->key, p->content, &h, err) < 0)
         return -1;
     for (int i = 0; i < TRIES; i++) {
         memcpy(h.version, old.version, sizeof(h.version));
         if (swap_head(o, &h, &why) == 0) {
             drop_chunks(o, &old, 0);
-            if (p->how == DF_BLOB_CREATE)
-                keep_head(b, &h);
+            (p->how == DF_BLOB_CREATE ? keep_head : keep_outline)(b, &h);
             return 0;
         }
         df_blob_head_free(&old);
@@ -296,27 +315,83 @@ static int get_size(struct df_blob *b, const char *key, int64_t *ret_size, struc
     return 0;
 }
 
+/* A removal, and what became of its last attempt. */
+struct removal {
+    const char *key;
+    const struct df_blob_condition *condition; /* or NULL */
+    bool is_first;                             /* attempt */
+    enum df_blob_removal result;
+    bool outdated; /* it was about a version that is none any more */
+};
+
+/* The blob as this process put it, without a request. */
+static bool take_kept(struct df_blob *b, const struct removal *r, struct df_blob_head *h,
+                      struct df_buf *content)
+{
+    if (!r->is_first)
+        return false;
+    if (!r->condition)
+        return take_outline(b, r->key, h);
+    if (!df_blob_head_cache_take(&df_blob_chunked_of(b)->heads, r->key, h))
+        return false;
+    if (!h->chunks.len && df_buf_add(content, df_buf_str(&h->tail), h->tail.len) == 0)
+        return true;
+    df_blob_head_free(h);
+    return false;
+}
+
+static int read_removed(struct df_blob *b, const struct removal *r, struct df_blob_head *h,
+                        struct df_buf *content, struct df_err *err)
+{
+    if (!r->condition)
+        return read_head(b, r->key, false, h, err);
+    return df_blob_chunked_read(b, r->key, content, h, err) < 0
+               ? -1
+               : df_blob_check_room(r->key, h->size, r->condition->max, err);
+}
+
 /* Removes the version that was read, or put by this process: another version has other chunks. */
-static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
+static int try_remove(struct df_blob *b, struct removal *r, struct df_err *err)
 {
     struct df_objects *o = objects_of(b);
+    DF_BLOB_HEAD h = {0};
+    DF_BUF struct df_buf content = DF_BUF_INIT(r->condition ? r->condition->max : 0);
     struct df_err why = {0};
-    for (int i = 0; i < TRIES; i++) {
-        DF_BLOB_HEAD h = {0};
-        bool is_known = i == 0 && df_blob_head_cache_take(&df_blob_chunked_of(b)->put, key, &h);
-        if (!is_known && read_head(b, key, false, &h, err) < 0)
-            return -1;
-        if (!*h.version)
-            return 0;
-        if (o->ops->remove(o, &h, NULL, &why) == 0) {
-            drop_chunks(o, &h, 0);
-            return 0;
-        }
-        if (why.cls != DF_ERR_CONFLICT && why.cls != DF_ERR_NOT_FOUND)
-            break;
+    bool is_kept = take_kept(b, r, &h, &content);
+    if (!is_kept && read_removed(b, r, &h, &content, err) < 0)
+        return -1;
+    r->result = DF_BLOB_ABSENT;
+    if (!*h.version)
+        return 0;
+    if (r->condition && !r->condition->agrees(r->condition->arg, &content)) {
+        r->result = DF_BLOB_STAYS;
+        r->outdated = is_kept;
+        return 0;
     }
+    r->result = DF_BLOB_REMOVED;
+    if (o->ops->remove(o, &h, NULL, &why) == 0) {
+        drop_chunks(o, &h, 0);
+        return 0;
+    }
+    r->outdated = why.cls == DF_ERR_CONFLICT || why.cls == DF_ERR_NOT_FOUND;
     (void)pass_failure(&why, err);
-    return df_err_wrap(err, "remove blob %s", key);
+    return df_err_wrap(err, "remove blob %s", r->key);
+}
+
+static int remove_blob(struct df_blob *b, const char *key, const struct df_blob_condition *c,
+                       enum df_blob_removal *ret, struct df_err *err)
+{
+    for (int i = 1;; i++) {
+        struct removal r = {.key = key, .condition = c, .is_first = i == 1};
+        struct df_err why = {0};
+        int result = try_remove(b, &r, &why);
+        if (r.outdated && i < TRIES)
+            continue;
+        if (result < 0)
+            return df_err_pass(err, &why);
+        *ret = r.result;
+        return 0;
+    }
 }
 
 /* ---- streams -------------------------------------------------------------------------------- */
@@ -354,7 +429,7 @@ struct addition {
 static int open_grown(struct df_blob *b, const struct addition *a, struct df_blob_head *ret,
                       struct df_err *err)
 {
-    if (df_blob_head_cache_take(&df_blob_chunked_of(b)->put, a->key, ret)) {
+    if (df_blob_head_cache_take(&df_blob_chunked_of(b)->heads, a->key, ret)) {
         if (ret->size == a->offset)
             return 0;
         df_blob_head_free(ret);
@@ -410,7 +485,8 @@ static void close_chunked(struct df_blob *b)
 {
     struct df_objects *o = objects_of(b);
     o->ops->close(o);
-    df_blob_head_cache_free(&df_blob_chunked_of(b)->put);
+    df_blob_head_cache_free(&df_blob_chunked_of(b)->heads);
+    df_blob_head_cache_free(&df_blob_chunked_of(b)->outlines);
     free(df_blob_chunked_of(b));
 }
 
@@ -452,7 +528,9 @@ int df_blob_chunked_open(struct df_objects *objects, const char *directory, stru
     DF_BLOB struct df_blob *b = &c->blob;
     b->ops = &ops;
     c->objects = objects;
-    df_blob_head_cache_init(&c->put);
+    if (df_blob_head_cache_init(&c->heads, DF_LIMIT_BLOB_HEADS, err) < 0 ||
+        df_blob_head_cache_init(&c->outlines, DF_LIMIT_BLOB_OUTLINES, err) < 0)
+        return -1;
     b->tmp = df_fs_join(directory, "tmp");
     if (!b->tmp)
         return df_fail_oom(err);

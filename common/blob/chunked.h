@@ -20,14 +20,19 @@ struct df_blob_chunked {
     struct df_blob blob;
     struct df_objects *objects;
     int64_t swept_ms; /* monotonic, atomic: of the last sweep for orphans */
-    /* What was put here last; empty if the store tells no versions. */
-    struct df_blob_head_cache put;
+    /* What was put here last; both are empty if the store tells no versions. */
+    struct df_blob_head_cache heads;    /* of blobs that grow or were created */
+    struct df_blob_head_cache outlines; /* of the others, without tail and seal */
 };
 
 static inline struct df_blob_chunked *df_blob_chunked_of(struct df_blob *b)
 {
     return (struct df_blob_chunked *)b; /* its first member */
 }
+
+/* Appends what out has room for, and says by which head; one without a version: there is no such blob. */
+int df_blob_chunked_read(struct df_blob *b, const char *key, struct df_buf *out,
+                         struct df_blob_head *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* chunked_read.c, chunked_list.c: the members of the same name of struct df_blob_ops */
 int df_blob_chunked_get(struct df_blob *b, const char *key, int64_t offset, struct df_buf *out,

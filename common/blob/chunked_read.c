@@ -14,9 +14,9 @@ typedef int (*read_chunks)(struct df_objects *o, const struct df_blob_head *h, v
                            struct df_err *err);
 
 /* If the blob is replaced during the read, a chunk may be missing: then everything is read again.
- */
+ * *ret: the head that was read; one without a version if there is no such blob. */
 static int read_whole(struct df_blob *b, const char *key, read_chunks take, void *arg,
-                      int64_t *ret_size, struct df_err *err)
+                      struct df_blob_head *ret, struct df_err *err)
 {
     struct df_objects *o = df_blob_chunked_of(b)->objects;
     char version[sizeof(((struct df_blob_head *)NULL)->version)] = "";
@@ -25,11 +25,11 @@ static int read_whole(struct df_blob *b, const char *key, read_chunks take, void
         struct df_err why = {0};
         if (df_blob_head_new(key, &o->sizes, &h, err) < 0 || o->ops->head(o, true, &h, err) < 0)
             return -1;
-        if (!*h.version)
-            return df_blob_fail_absent(key, err);
-        *ret_size = h.size;
-        if (take(o, &h, arg, &why) == 0)
+        if (!*h.version || take(o, &h, arg, &why) == 0) {
+            *ret = h;
+            h = (struct df_blob_head){0};
             return 0;
+        }
         if (why.cls != DF_ERR_NOT_FOUND)
             return df_err_pass(err, &why);
         if (df_streq(version, h.version))
@@ -81,9 +81,12 @@ int df_blob_chunked_open_read(struct df_blob *b, const char *key, int *ret_fd, i
                               struct df_err *err)
 {
     DF_CLOSE int fd = -1;
-    if (df_fs_unnamed(b->tmp, &fd, err) < 0 ||
-        read_whole(b, key, take_to_file, &fd, ret_size, err) < 0)
+    DF_BLOB_HEAD h = {0};
+    if (df_fs_unnamed(b->tmp, &fd, err) < 0 || read_whole(b, key, take_to_file, &fd, &h, err) < 0)
         return -1;
+    if (!*h.version)
+        return df_blob_fail_absent(key, err);
+    *ret_size = h.size;
     *ret_fd = DF_TAKE_FD(fd);
     return 0;
 }
@@ -129,9 +132,18 @@ int df_blob_chunked_get(struct df_blob *b, const char *key, int64_t offset, stru
                         int64_t *ret_size, struct df_err *err)
 {
     struct range r = {offset, out, out->len};
-    int64_t size = 0;
-    if (read_whole(b, key, take_range, &r, &size, err) < 0)
+    DF_BLOB_HEAD h = {0};
+    if (read_whole(b, key, take_range, &r, &h, err) < 0)
         return -1;
-    *ret_size = size;
+    if (!*h.version)
+        return df_blob_fail_absent(key, err);
+    *ret_size = h.size;
     return 0;
+}
+
+int df_blob_chunked_read(struct df_blob *b, const char *key, struct df_buf *out,
+                         struct df_blob_head *ret, struct df_err *err)
+{
+    struct range r = {0, out, out->len};
+    return read_whole(b, key, take_range, &r, ret, err);
 }

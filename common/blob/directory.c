@@ -214,14 +214,44 @@ static int get_size(struct df_blob *b, const char *key, int64_t *ret_size, struc
 
 /* ---- removing ------------------------------------------------------------------------------- */
 
-static int remove_blob(struct df_blob *b, const char *key, struct df_err *err)
+static int remove_file(struct df_blob *b, const char *key, enum df_blob_removal *ret,
+                       struct df_err *err)
 {
     DF_FREE char *path = path_of(b, key, err);
     if (!path)
         return -1;
-    if (unlink(path) == 0)
-        return sync_parent(path, err);
-    return errno == ENOENT || errno == ENOTDIR ? 0 : df_fail_errno(err, errno, "remove %s", path);
+    bool is_removed = unlink(path) == 0;
+    if (!is_removed && errno != ENOENT && errno != ENOTDIR)
+        return df_fail_errno(err, errno, "remove %s", path);
+    *ret = is_removed ? DF_BLOB_REMOVED : DF_BLOB_ABSENT;
+    return is_removed ? sync_parent(path, err) : 0;
+}
+
+/* Agrees also to what is absent. */
+static int ask(struct df_blob *b, const char *key, const struct df_blob_condition *c,
+               bool *ret_agrees, struct df_err *err)
+{
+    DF_BUF struct df_buf content = DF_BUF_INIT(c->max);
+    struct df_err why = {0};
+    int64_t size = 0;
+    *ret_agrees = true;
+    if (get_range(b, key, 0, &content, &size, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+    if (df_blob_check_room(key, size, c->max, err) < 0)
+        return -1;
+    *ret_agrees = c->agrees(c->arg, &content);
+    return 0;
+}
+
+/* Nobody replaces it meanwhile: the caller serialises the writers of a key. */
+static int remove_blob(struct df_blob *b, const char *key, const struct df_blob_condition *c,
+                       enum df_blob_removal *ret, struct df_err *err)
+{
+    bool agrees = true;
+    if (c && ask(b, key, c, &agrees, err) < 0)
+        return -1;
+    *ret = DF_BLOB_STAYS;
+    return agrees ? remove_file(b, key, ret, err) : 0;
 }
 
 static int remove_all(struct df_blob *b, const char *prefix, struct df_err *err)

@@ -1,22 +1,28 @@
 #include "common/blob/head_cache.h"
 
-void df_blob_head_cache_init(struct df_blob_head_cache *c)
+int df_blob_head_cache_init(struct df_blob_head_cache *c, size_t places, struct df_err *err)
 {
-    *c = (struct df_blob_head_cache){0};
+    *c = (struct df_blob_head_cache){.heads = calloc(places, sizeof(*c->heads)), .places = places};
+    if (!c->heads)
+        return df_fail_oom(err);
     (void)pthread_mutex_init(&c->lock, NULL);
+    return 0;
 }
 
 void df_blob_head_cache_free(struct df_blob_head_cache *c)
 {
-    for (size_t i = 0; i < DF_LIMIT_BLOB_HEADS; i++)
+    if (!c->heads)
+        return;
+    for (size_t i = 0; i < c->places; i++)
         df_blob_head_free(&c->heads[i]);
+    free(c->heads);
     (void)pthread_mutex_destroy(&c->lock);
 }
 
 /* Each name has one place. */
 static struct df_blob_head *place_of(struct df_blob_head_cache *c, const char *name)
 {
-    return &c->heads[df_hash_str(DF_HASH_BEGIN, name) % DF_LIMIT_BLOB_HEADS];
+    return &c->heads[df_hash_str(DF_HASH_BEGIN, name) % c->places];
 }
 
 bool df_blob_head_cache_take(struct df_blob_head_cache *c, const char *key,

@@ -1,6 +1,6 @@
 /*
- * head_cache.h - heads that this process put last, of blobs that grow or that it created: whoever
- * appends next, or removes the blob, need not read what was written here. Internal to common/blob.
+ * head_cache.h - heads that this process put last: whoever appends next, replaces or removes the blob
+ * need not read what was written here. Internal to common/blob.
  *
  * A head may be outdated when it is used: the store compares its version, and a put or a removal that
  * fails forgets it. In memory only; each name has one place, which it may share with others.
@@ -11,15 +11,16 @@
 
 #include <pthread.h>
 
-#include "common/base/limits.h"
 #include "common/blob/head.h"
 
 struct df_blob_head_cache {
     pthread_mutex_t lock;
-    struct df_blob_head heads[DF_LIMIT_BLOB_HEADS]; /* version "": free */
+    struct df_blob_head *heads; /* version "": free. NULL: not initialised */
+    size_t places;
 };
 
-void df_blob_head_cache_init(struct df_blob_head_cache *c);
+int df_blob_head_cache_init(struct df_blob_head_cache *c, size_t places,
+                            struct df_err *err) DF_MUST_CHECK;
 void df_blob_head_cache_free(struct df_blob_head_cache *c); /* wipes */
 
 /* Takes the head of this key out. *ret: as of df_blob_head_new(), with key borrowed from the caller.

@@ -4,6 +4,7 @@
 #include "common/base/limits.h"
 #include "common/crypto/crypto.h"
 #include "spawner/steps/outputs.h"
+#include "spawner/steps/shown_seen.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/steps.h"
 
@@ -88,22 +89,51 @@ static int find_writer(struct df_spawner *s, const char *executor, const cJSON *
 
 /* The outputs of the current state, and what is stored for them: df_json_wipe(). */
 struct known {
-    cJSON *outputs, *shown;
+    cJSON *outputs;
     cJSON *meta; /* of the current state; NULL: there is none */
+    cJSON *seen; /* {digests: {name: digest}, shown: {name: {digest, value}}} */
 };
 
 static void known_free(struct known *k)
 {
     df_json_wipe(k->outputs);
-    df_json_wipe(k->shown);
     cJSON_Delete(k->meta);
+    df_json_wipe(k->seen);
+}
+
+static cJSON *digests_in(const struct known *k)
+{
+    return cJSON_GetObjectItemCaseSensitive(k->seen, "digests");
+}
+
+static cJSON *shown_in(const struct known *k)
+{
+    return cJSON_GetObjectItemCaseSensitive(k->seen, "shown");
+}
+
+static int add_digests(const cJSON *outputs, cJSON *to, struct df_err *err)
+{
+    char digest[DF_SHA256_HEX];
+    const cJSON *output;
+    cJSON_ArrayForEach (output, outputs)
+        if (digest_of(output, digest, err) < 0 ||
+            (*digest && df_json_add_str(to, output->string, digest, err) < 0))
+            return -1;
+    return 0;
 }
 
 static int know(struct df_spawner *s, const char *executor, struct known *ret, struct df_err *err)
 {
-    if (df_state_current_outputs(s->states, executor, &ret->outputs, &ret->meta, err) < 0)
+    cJSON *shown = NULL;
+    ret->seen = cJSON_CreateObject();
+    cJSON *digests = ret->seen ? df_json_object_at(ret->seen, "digests") : NULL;
+    if (!digests)
+        return df_fail_oom(err);
+    if (df_state_current_outputs(s->states, executor, &ret->outputs, &ret->meta, err) < 0 ||
+        add_digests(ret->outputs, digests, err) < 0 ||
+        (ret->outputs->child && load(s, executor, &shown, err) < 0))
         return -1;
-    return ret->outputs->child ? load(s, executor, &ret->shown, err) : 0;
+    return shown ? df_json_add(ret->seen, "shown", shown, err) : 0;
 }
 
 static int add_missing(const cJSON *output, const char *digest, cJSON *missing, struct df_err *err)
@@ -225,7 +255,7 @@ static int list_unknown(const struct known *k, const cJSON **list, size_t *ret_c
     cJSON_ArrayForEach (output, k->outputs) {
         if (digest_of(output, digest, err) < 0)
             return -1;
-        if (*digest && !find(k->shown, output->string, digest))
+        if (*digest && !find(shown_in(k), output->string, digest))
             list[(*ret_count)++] = output;
     }
     return 0;
@@ -260,6 +290,7 @@ int df_step_get_shown(struct df_spawner *s, const char *uid, const char *token, 
         know(s, df_json_str(task, "spec.executorRef.uid"), &k, err) < 0 ||
         add_missing_of(s, task, &k, missing, err) < 0)
         return -1;
+    df_shown_seen_keep(&s->shown_seen, uid, k.seen);
     *ret = DF_TAKE(missing);
     return 0;
 }
@@ -267,14 +298,12 @@ int df_step_get_shown(struct df_spawner *s, const char *uid, const char *token, 
 /* All that is known now of the outputs of the current state. */
 static int merge(const struct known *k, const cJSON *sent, cJSON *to, struct df_err *err)
 {
-    char digest[DF_SHA256_HEX];
-    const cJSON *output;
-    cJSON_ArrayForEach (output, k->outputs) {
-        if (digest_of(output, digest, err) < 0)
-            return -1;
-        const cJSON *entry = find(k->shown, output->string, digest);
-        entry = entry ? entry : find(sent, output->string, digest);
-        if (entry && df_json_add(to, output->string, cJSON_Duplicate(entry, true), err) < 0)
+    const cJSON *digest;
+    cJSON_ArrayForEach (digest, digests_in(k)) {
+        const char *name = digest->string;
+        const cJSON *entry = find(shown_in(k), name, digest->valuestring);
+        entry = entry ? entry : find(sent, name, digest->valuestring);
+        if (entry && df_json_add(to, name, cJSON_Duplicate(entry, true), err) < 0)
             return -1;
     }
     return 0;
@@ -292,12 +321,13 @@ int df_step_put_shown(struct df_spawner *s, const char *uid, const char *token, 
     if (df_step_open(s, uid, token, &task, err) < 0 || df_outputs_read(path, &sent, err) < 0)
         return -1;
     const char *executor = df_json_str(task, "spec.executorRef.uid");
-    if (know(s, executor, &k, err) < 0 || merge(&k, sent, all, err) < 0)
+    k.seen = df_shown_seen_take(&s->shown_seen, uid);
+    if ((!k.seen && know(s, executor, &k, err) < 0) || merge(&k, sent, all, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(all);
     if (!text)
         return df_fail_oom(err);
-    bool is_known = df_json_equal(all, k.shown);
+    bool is_known = df_json_equal(all, shown_in(&k));
     if (all->child &&
         (df_outputs_seal(s, DF_OUTPUTS_SHOWN, uid, text, err) < 0 ||
          (!is_known && df_outputs_seal(s, DF_OUTPUTS_SHOWN, executor, text, err) < 0)))

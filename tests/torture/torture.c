@@ -234,6 +234,24 @@ static int blob_life(struct df_err *err)
     return result;
 }
 
+static bool agree(void *arg, const struct df_buf *content)
+{
+    (void)arg;
+    return content->len > 0;
+}
+
+/* By what the process knows of the blob, and by what it reads. */
+static int delete_on_condition(struct df_blob *b, struct df_err *err)
+{
+    const struct df_blob_condition c = {.max = DF_KIB, .agrees = agree};
+    enum df_blob_removal what;
+    if (df_blob_create(b, "a/lock", "x", 1, err) < 0 ||
+        df_blob_delete_if(b, "a/lock", &c, &what, err) < 0 ||
+        df_blob_put(b, "a/lock", "of some chunks", 14, err) < 0)
+        return -1;
+    return df_blob_delete_if(b, "a/lock", &c, &what, err);
+}
+
 /* Each call on a store, with chunks of a few bytes. */
 static int chunked_calls(struct df_blob *b, struct df_err *err)
 {
@@ -245,7 +263,7 @@ static int chunked_calls(struct df_blob *b, struct df_err *err)
         df_blob_put(b, "a/b", "some others than that", 21, err) < 0 ||
         df_blob_append(b, "a/b", 21, "more", 4, &size, err) < 0 ||
         df_blob_get(b, "a/b", &out, err) < 0 || df_blob_open_read(b, "a/b", &fd, NULL, err) < 0 ||
-        df_blob_list(b, "a", &keys, err) < 0)
+        df_blob_list(b, "a", &keys, err) < 0 || delete_on_condition(b, err) < 0)
         return -1;
     return df_blob_delete_all(b, "a", err);
 }

@@ -321,6 +321,44 @@ static void deleting_what_is_absent_is_success(void **state)
     assert_absent(b, "d/x");
 }
 
+/* Agrees to one content alone. */
+struct agreed {
+    const char *content;
+    int asked;
+};
+
+static bool agree(void *arg, const struct df_buf *content)
+{
+    struct agreed *a = arg;
+    a->asked++;
+    return df_streq(df_buf_str(content), a->content);
+}
+
+static void a_blob_goes_on_condition_of_its_content(void **state)
+{
+    struct df_err err = {0};
+    struct agreed two = {"two", 0};
+    const struct df_blob_condition c = {.max = 5, .agrees = agree, .arg = &two};
+    enum df_blob_removal what;
+    BLOBS *b = suite_open(*state);
+    assert_int_equal(df_blob_delete_if(b, "x/y", &c, &what, &err), 0);
+    assert_int_equal(what, DF_BLOB_ABSENT);
+    assert_int_equal(two.asked, 0);
+    put(b, "x/y", "one");
+    assert_int_equal(df_blob_delete_if(b, "x/y", &c, &what, &err), 0);
+    assert_int_equal(what, DF_BLOB_STAYS);
+    assert_content(b, "x/y", "one");
+    put(b, "x/y", "longer");
+    assert_int_equal(df_blob_delete_if(b, "x/y", &c, &what, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_LIMIT);
+    assert_content(b, "x/y", "longer");
+    assert_int_equal(two.asked, 1);
+    put(b, "x/y", "two");
+    assert_int_equal(df_blob_delete_if(b, "x/y", &c, &what, &err), 0);
+    assert_int_equal(what, DF_BLOB_REMOVED);
+    assert_absent(b, "x/y");
+}
+
 static void a_whole_prefix_can_be_deleted_and_used_again(void **state)
 {
     struct df_err err = {0};
@@ -482,6 +520,7 @@ static void a_killed_writer_leaves_one_version_whole(void **state)
         blob_test(an_open_blob_is_read_to_its_end_although_it_was_replaced),                       \
         blob_test(the_list_is_sorted_and_below_its_prefix_alone),                                  \
         blob_test(deleting_what_is_absent_is_success),                                             \
+        blob_test(a_blob_goes_on_condition_of_its_content),                                        \
         blob_test(a_whole_prefix_can_be_deleted_and_used_again),                                   \
         blob_test(a_stream_grows_at_its_end_alone),                                                \
         blob_test(a_stream_does_not_begin_in_its_middle),                                          \

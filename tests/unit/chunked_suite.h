@@ -269,6 +269,55 @@ static void what_one_backend_writes_another_sees(void **state)
     assert_absent(b, "lock");
 }
 
+/* Agrees to "mine", and the first time another one replaces the blob behind its back. */
+struct intruder {
+    struct df_blob *other; /* NULL: nobody does */
+    const char *theirs;
+    int asked;
+};
+
+static bool agree_to_mine(void *arg, const struct df_buf *content)
+{
+    struct intruder *i = arg;
+    if (i->asked++ == 0 && i->other) {
+        assert_int_equal(df_blob_delete(i->other, "lock", NULL), 0);
+        assert_int_equal(df_blob_create(i->other, "lock", i->theirs, strlen(i->theirs), NULL), 0);
+    }
+    return df_streq(df_buf_str(content), "mine");
+}
+
+static bool delete_mine(struct df_blob *b, struct intruder *i)
+{
+    const struct df_blob_condition c = {.max = 10, .agrees = agree_to_mine, .arg = i};
+    struct df_err err = {0};
+    enum df_blob_removal what;
+    if (df_blob_delete_if(b, "lock", &c, &what, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_int_not_equal(what, DF_BLOB_ABSENT);
+    return what == DF_BLOB_REMOVED;
+}
+
+static void what_replaced_a_blob_meanwhile_goes_only_if_that_is_agreed_to_as_well(void **state)
+{
+    DF_FREE char *second = df_fs_join(*state, "second"), *third = df_fs_join(*state, "third");
+    struct df_err err = {0};
+    BLOBS *creator = suite_open(*state), *other = open_in(*state, second);
+    BLOBS *reader = open_in(*state, third);
+    struct df_blob *const removers[] = {creator, reader};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(removers); i++) {
+        struct intruder theirs = {other, "theirs", 0}, same = {other, "mine", 0};
+        assert_int_equal(df_blob_create(creator, "lock", "mine", 4, &err), 0);
+        assert_false(delete_mine(removers[i], &theirs));
+        assert_int_equal(theirs.asked, 2);
+        assert_content(creator, "lock", "theirs");
+        assert_int_equal(df_blob_delete(other, "lock", &err), 0);
+        assert_int_equal(df_blob_create(creator, "lock", "mine", 4, &err), 0);
+        assert_true(delete_mine(removers[i], &same));
+        assert_int_equal(same.asked, 2);
+        assert_absent(creator, "lock");
+    }
+}
+
 /* ---- what others did ------------------------------------------------------------------------ */
 
 static int64_t hours_later;
@@ -343,6 +392,7 @@ static void a_blob_whose_chunk_is_gone_is_damaged_and_can_be_put_again(void **st
         blob_test(a_long_stream_is_whole_and_read_from_any_place),                                 \
         blob_test(a_blob_that_was_put_grows_as_a_stream),                                          \
         blob_test(of_two_backends_that_append_at_one_place_one_wins),                              \
+        blob_test(what_replaced_a_blob_meanwhile_goes_only_if_that_is_agreed_to_as_well),          \
         blob_test(what_one_backend_writes_another_sees),                                           \
         blob_test(what_a_killed_writer_left_is_removed_an_hour_later_and_nothing_else),            \
         blob_test(a_blob_whose_chunk_is_gone_is_damaged_and_can_be_put_again)

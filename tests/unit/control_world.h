@@ -18,6 +18,7 @@
 #include "spawner/model/shared_pod.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
+#include "spawner/steps/shown_seen.h"
 #include "spawner/steps/steps.h"
 #include "spawner/steps/waits.h"
 #include "tests/unit/json_words.h"
@@ -290,6 +291,7 @@ static void world_close(struct world *w)
     df_store_close(w->s.store);
     df_claims_free(w->s.claims);
     df_waits_free(&w->s.waits);
+    df_shown_seen_free(&w->s.shown_seen);
     free(w->dir);
 }
 

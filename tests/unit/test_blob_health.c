@@ -14,6 +14,7 @@
 static struct {
     struct df_err reads, writes; /* class NONE: they work */
     int read, put, removed;      /* calls */
+    bool is_empty;               /* there is nothing to remove */
 } store;
 
 static int result_of(const struct df_err *why, int *calls, struct df_err *err)
@@ -56,9 +57,11 @@ static int store_size(struct df_blob *b, const char *key, int64_t *ret_size, str
     return result_of(&store.reads, &store.read, err);
 }
 
-static int store_remove(struct df_blob *b, const char *key, struct df_err *err)
+static int store_remove(struct df_blob *b, const char *key, const struct df_blob_condition *c,
+                        enum df_blob_removal *ret, struct df_err *err)
 {
-    (void)b, (void)key;
+    (void)b, (void)key, (void)c;
+    *ret = store.is_empty ? DF_BLOB_ABSENT : DF_BLOB_REMOVED;
     return result_of(&store.writes, &store.removed, err);
 }
 
@@ -327,6 +330,22 @@ static void a_visitor_that_ends_a_walk_says_nothing_of_the_store(void **state)
     assert_health(b, "cannot be read");
 }
 
+static void a_removal_of_nothing_does_not_say_that_it_can_be_written(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    DF_BLOB struct df_blob *b = open_served(true);
+    store.writes = failure(DF_ERR_RETRY, "");
+    assert_int_equal(write_one(b), -1);
+    store.writes = (struct df_err){0};
+    store.is_empty = true;
+    assert_int_equal(df_blob_delete(b, "k", &err), 0);
+    assert_health(b, "cannot be written");
+    store.is_empty = false;
+    assert_int_equal(df_blob_delete(b, "k", &err), 0);
+    assert_health(b, NULL);
+}
+
 static void a_probe_finds_what_nobody_asked_for(void **state)
 {
     (void)state;
@@ -383,6 +402,7 @@ int main(void)
         cmocka_unit_test(what_is_not_there_and_what_another_was_faster_with_is_an_answer),
         cmocka_unit_test(a_disk_that_is_full_cannot_be_written),
         cmocka_unit_test(a_visitor_that_ends_a_walk_says_nothing_of_the_store),
+        cmocka_unit_test(a_removal_of_nothing_does_not_say_that_it_can_be_written),
         cmocka_unit_test(a_probe_finds_what_nobody_asked_for),
         cmocka_unit_test(a_probe_writes_only_if_writes_failed),
         cmocka_unit_test(a_probe_asks_a_store_on_this_machine_only_after_a_failure),

@@ -223,6 +223,90 @@ static void who_created_a_blob_removes_it_without_a_look(void **state)
     assert_int_equal(df_blob_create(other, "lock", "theirs", 6, &err), 0);
 }
 
+static void who_created_a_blob_removes_it_on_condition_without_a_look(void **state)
+{
+    DF_FREE char *second = df_fs_join(*state, "second");
+    struct df_err err = {0};
+    struct intruder nobody = {0};
+    BLOBS *b = suite_open(*state), *other = open_in(*state, second);
+    assert_int_equal(df_blob_create(b, "lock", "mine", 4, &err), 0);
+    object_fault.calls = 0;
+    assert_true(delete_mine(b, &nobody));
+    assert_int_equal(object_fault.calls, 1);
+    assert_absent(b, "lock");
+    /* It does not stay for what was there before. */
+    assert_int_equal(df_blob_create(b, "lock", "theirs", 6, &err), 0);
+    assert_int_equal(df_blob_delete(other, "lock", &err), 0);
+    assert_int_equal(df_blob_create(other, "lock", "mine", 4, &err), 0);
+    assert_true(delete_mine(b, &nobody));
+    assert_absent(b, "lock");
+}
+
+static long calls_of_put(struct df_blob *b, size_t n, uint64_t seed)
+{
+    object_fault.calls = 0;
+    put_noise(b, "plan", n, seed);
+    return object_fault.calls;
+}
+
+static long calls_of_delete(struct df_blob *b)
+{
+    struct df_err err = {0};
+    object_fault.calls = 0;
+    assert_int_equal(df_blob_delete(b, "plan", &err), 0);
+    return object_fault.calls;
+}
+
+static void what_this_process_put_it_replaces_and_removes_without_a_look(void **state)
+{
+    enum { HEAD = 1, CHUNKS = 2 };
+    DF_FREE char *second = df_fs_join(*state, "second");
+    BLOBS *b = suite_open(*state), *other = open_in(*state, second);
+    assert_int_equal(calls_of_put(b, MIB, 1), CHUNKS + HEAD);
+    assert_int_equal(calls_of_put(b, MIB, 2), CHUNKS + HEAD + CHUNKS);
+    assert_int_equal(calls_of_delete(b), HEAD + CHUNKS);
+    assert_absent(b, "plan");
+    /* What others did since is found all the same. */
+    put_noise(b, "plan", 10, 3);
+    put_noise(other, "plan", MIB, 4);
+    put_noise(b, "plan", MIB, 5);
+    assert_noise(other, "plan", MIB, 5);
+    assert_int_equal(count_chunks(*state), CHUNKS);
+    put_noise(other, "plan", 10, 6);
+    (void)calls_of_delete(b);
+    assert_absent(other, "plan");
+    put_noise(b, "plan", 10, 7);
+    (void)calls_of_delete(other);
+    put_noise(b, "plan", MIB, 8);
+    assert_noise(other, "plan", MIB, 8);
+    (void)calls_of_delete(other);
+    (void)calls_of_delete(b);
+    assert_int_equal(count_chunks(*state), 0);
+    /* Its end is not kept: it is read again to grow. */
+    put_noise(b, "plan", 10, 9);
+    append(b, "plan", 10, "more", 4);
+    DF_BUF struct df_buf got = DF_BUF_INIT(MIB);
+    assert_int_equal(df_blob_get(other, "plan", &got, NULL), 0);
+    DF_FREE char *want = noise(10, 9);
+    assert_memory_equal(got.data, want, 10);
+    assert_string_equal(got.data + 10, "more");
+}
+
+static void what_does_not_fit_into_memory_any_more_is_read_again(void **state)
+{
+    struct df_err err = {0};
+    BLOBS *b = suite_open(*state);
+    for (int i = 0; i < 3 * DF_LIMIT_BLOB_OUTLINES; i++) {
+        DF_FREE char *key = df_strf("plans/%d", i);
+        put(b, key, "x");
+    }
+    for (int i = 0; i < 3 * DF_LIMIT_BLOB_OUTLINES; i++) {
+        DF_FREE char *key = df_strf("plans/%d", i);
+        assert_int_equal(df_blob_delete(b, key, &err), 0);
+    }
+    assert_keys(b, "", "");
+}
+
 static void what_follows_a_stream_fetches_nothing_before_its_offset(void **state)
 {
     struct df_err err = {0};
@@ -248,6 +332,9 @@ int main(void)
         scratch_test(wherever_a_writer_fails_the_blob_is_old_or_new_and_its_chunks_are_swept),
         scratch_test(a_frame_costs_one_request_and_one_for_each_chunk_that_it_fills),
         scratch_test(who_created_a_blob_removes_it_without_a_look),
+        scratch_test(who_created_a_blob_removes_it_on_condition_without_a_look),
+        scratch_test(what_this_process_put_it_replaces_and_removes_without_a_look),
+        scratch_test(what_does_not_fit_into_memory_any_more_is_read_again),
         scratch_test(what_follows_a_stream_fetches_nothing_before_its_offset),
     };
     return cmocka_run_group_tests_name("chunked blob", tests, NULL, NULL);

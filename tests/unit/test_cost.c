@@ -113,20 +113,48 @@ static void report_progress(const struct runner *r)
     must(df_step_progress(&r->w->s, r->uid, r->step_token, body, &err), &err);
 }
 
+/* A file as an upload leaves it; the caller frees the path. */
+static char *upload(const struct runner *r, const char *text)
+{
+    struct df_err err = {0};
+    char *path = df_strf("%s/upload", df_blob_tmp_dir(r->w->s.blobs));
+    must(df_fs_replace(path, text, strlen(text), 0600, &err), &err);
+    return path;
+}
+
+static void get_plan(const struct runner *r)
+{
+    DF_CLOSE int fd = -1;
+    struct df_err err = {0};
+    int64_t size = 0;
+    must(df_step_get_plan(&r->w->s, r->uid, r->step_token, &fd, &size, &err), &err);
+}
+
 static void write_state(const struct runner *r)
 {
     struct df_err err = {0};
     struct df_states *states = r->w->s.states;
     DF_FREE char *uid = value_of(r->w, DF_KIND_TASK_ACTION, r->name, "spec.executorRef.uid");
-    DF_FREE char *path = df_strf("%s/state", df_blob_tmp_dir(r->w->s.blobs));
+    DF_FREE char *path = upload(r, "{\"version\":4,\"serial\":1,\"lineage\":\"L\","
+                                   "\"outputs\":{\"a\":{\"value\":1}}}");
     DF_JSON cJSON *info = json("{'ID':'lock','Operation':'apply'}");
-    const char *text = "{\"version\":4,\"serial\":1,\"lineage\":\"L\"}";
     const struct df_state_writer by = {.lock_id = "lock", .run = "net-1", .step_uid = r->uid};
     const struct df_state_unlocker owner = {.step_uid = r->uid};
     must(df_state_lock(states, uid, info, r->uid, NULL, &err), &err);
-    must(df_fs_replace(path, text, strlen(text), 0600, &err), &err);
     must(df_state_put(states, uid, path, NULL, &by, &err), &err);
     must(df_state_unlock(states, uid, "lock", &owner, NULL, &err), &err);
+}
+
+/* As they are, because they hold no secret. */
+static void show_outputs(const struct runner *r)
+{
+    struct df_err err = {0};
+    DF_JSON cJSON *missing = NULL;
+    must(df_step_get_shown(&r->w->s, r->uid, r->step_token, &missing, &err), &err);
+    assert_int_equal(cJSON_GetArraySize(missing), 1);
+    DF_FREE char *text = df_json_print(missing);
+    DF_FREE char *path = upload(r, text);
+    must(df_step_put_shown(&r->w->s, r->uid, r->step_token, path, &err), &err);
 }
 
 static void play_run(struct world *w)
@@ -137,9 +165,11 @@ static void play_run(struct world *w)
     put_plan(&r, "net-1");
     report(&r, PLANNED);
     r = claim(w, "net-1-apply");
+    get_plan(&r);
     report_progress(&r);
     write_log(&r);
     write_state(&r);
+    show_outputs(&r);
     report(&r, APPLIED);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
     await_settled(w);
@@ -159,25 +189,41 @@ static const struct {
     {"PUT runs/status", 4, 6},
     {"POST taskactions", 2, 2},
     {"PUT taskactions", 0, 0},
-    {"PUT taskactions/status", 15, 15},
+    {"PUT taskactions/status", 16, 16},
     {"POST audittrails", 1, 1},
     {"PUT audittrails", 1, 1},
     {"POST secrets(logs)", 2, 2},
     {"GET secrets(logs)", 0, 0},
     {"PUT secrets(logs)", 2 * (FRAMES - 1), 2 * (FRAMES - 1)},
     {"POST secrets(plans)", 1, 1},
+    {"GET secrets(plans)", 1, 1},
+    {"DELETE secrets(plans)", 1, 1},
     {"POST secrets(state)", 2, 2},
     {"PUT secrets(state)", 0, 0},
     {"DELETE secrets(state)", 1, 1},
     {"GET secrets(state)", 3, 3},
+    {"POST secrets(shown)", 2, 2},
+    {"GET secrets(shown)", 0, 0},
+    {"GET secrets", 7, 7},  /* what is not there; two at the start */
+    {"LIST secrets", 8, 8}, /* five at the start */
     {"POST configmaps", 0, 0},
 };
+
+/* The last request of a run: nobody waits for it. */
+static void await_plan_removed(struct cluster *c)
+{
+    (void)pthread_mutex_lock(&c->server.lock);
+    while (!cJSON_GetObjectItemCaseSensitive(c->memory.counts, "DELETE secrets(plans)"))
+        (void)pthread_cond_wait(&c->server.changed, &c->server.lock);
+    (void)pthread_mutex_unlock(&c->server.lock);
+}
 
 static void a_run_asks_for_what_the_page_about_cost_says_and_no_more(void **state)
 {
     struct cluster *c = *state;
     start(&c->w);
     play_run(&c->w);
+    await_plan_removed(c);
     (void)pthread_mutex_lock(&c->server.lock);
     DF_JSON cJSON *counts = cJSON_Duplicate(c->memory.counts, true);
     (void)pthread_mutex_unlock(&c->server.lock);

@@ -10,6 +10,7 @@
 #include "common/redact/tree.h"
 #include "spawner/steps/outputs.h"
 #include "spawner/steps/shown.h"
+#include "spawner/steps/shown_seen.h"
 #include "tests/unit/step_world.h"
 
 /* ---- words ---- */
@@ -72,30 +73,42 @@ static void expect_shown(struct world *w, int64_t version, const char *want)
     expect_text(values, want);
 }
 
-/* A runner masks "secret" in what was not masked yet; which of these must be names. */
-static void mask(struct world *w, const struct runner *r, const char *names)
+/* What a runner is asked to mask, with "secret" masked; the caller deletes it. */
+static cJSON *ask(struct world *w, const struct runner *r)
 {
-    DF_JSON cJSON *missing = NULL, *asked = cJSON_CreateArray();
     DF_STRS struct df_strs values = {0};
     struct df_redact_set *set = NULL;
-    cJSON *output;
+    cJSON *missing = NULL, *output;
     bool changed = false;
-    struct df_err err = {0};
     (void)df_strs_add(&values, "secret");
     assert_int_equal(df_redact_set_new(&values, &set, NULL), 0);
     assert_int_equal(df_step_get_shown(&w->s, r->uid, r->step_token, &missing, NULL), 0);
-    cJSON_ArrayForEach (output, missing) {
-        assert_int_equal(df_json_append_str(asked, output->string, NULL), 0);
+    cJSON_ArrayForEach (output, missing)
         assert_int_equal(df_redact_tree(set, cJSON_GetObjectItem(output, "value"), &changed, NULL),
                          0);
-    }
     df_redact_set_free(set);
-    expect_text(asked, names);
-    DF_FREE char *text = df_json_print(missing);
+    return missing;
+}
+
+static void answer(struct world *w, const struct runner *r, const cJSON *masked)
+{
+    struct df_err err = {0};
+    DF_FREE char *text = df_json_print(masked);
     DF_FREE char *path = upload(w, text);
     if (df_step_put_shown(&w->s, r->uid, r->step_token, path, &err) < 0)
         fail_msg("%s", err.message);
     assert_false(df_fs_exists(path));
+}
+
+/* A runner masks "secret" in what was not masked yet; which of these must be names. */
+static void mask(struct world *w, const struct runner *r, const char *names)
+{
+    DF_JSON cJSON *masked = ask(w, r), *asked = cJSON_CreateArray();
+    const cJSON *output;
+    cJSON_ArrayForEach (output, masked)
+        assert_int_equal(df_json_append_str(asked, output->string, NULL), 0);
+    expect_text(asked, names);
+    answer(w, r, masked);
 }
 
 /* The apply of the first run. */
@@ -251,6 +264,71 @@ static void what_is_no_digest_of_a_value_is_not_stored(void **state)
     assert_fails(df_step_get_shown(&w->s, r.uid, "wrong", &none, &err), err, DF_ERR_DENIED, "");
 }
 
+static void
+a_state_that_comes_between_question_and_answer_is_not_shown_as_the_one_before(void **state)
+{
+    struct world *w = *state;
+    struct runner r = begin_apply(w);
+    put_state(w, 1, r.uid, "'a':{'value':'the secret'},'b':{'value':1},'c':{'value':'old'}");
+    DF_JSON cJSON *masked = ask(w, &r);
+    put_state(w, 2, r.uid, "'a':{'value':'the secret'},'b':{'value':'secret'}");
+    answer(w, &r, masked);
+    expect_shown(w, 0, "{'a':'the ***','b':'***'}");
+    mask(w, &r, "['b']");
+    expect_shown(w, 0, "{'a':'the ***','b':'***'}");
+}
+
+/* The answer reaches a process that was not asked: the service was started again, or another replica
+ * leads. Or it is sent again, because nobody confirmed it. */
+static void an_answer_needs_no_memory_of_the_question(void **state)
+{
+    struct world *w = *state;
+    struct runner r = begin_apply(w);
+    put_state(w, 1, r.uid, "'a':{'value':'the secret'},'b':{'value':1}");
+    DF_JSON cJSON *first = ask(w, &r);
+    df_shown_seen_free(&w->s.shown_seen);
+    put_state(w, 2, r.uid, "'a':{'value':'the secret'},'b':{'value':2}");
+    answer(w, &r, first);
+    expect_shown(w, 0, "{'a':'the ***','b':'***'}");
+    DF_JSON cJSON *second = ask(w, &r);
+    answer(w, &r, second);
+    answer(w, &r, second);
+    expect_shown(w, 0, "{'a':'the ***','b':2}");
+}
+
+static void expect_seen(struct df_shown_seen *s, const char *step, const char *want)
+{
+    DF_JSON cJSON *seen = df_shown_seen_take(s, step);
+    if (want)
+        expect_text(seen, want);
+    else
+        assert_null(seen);
+}
+
+static void what_was_seen_is_taken_once_and_only_for_its_step(void **state)
+{
+    struct df_shown_seen *s = &((struct world *)*state)->s.shown_seen;
+    DF_JSON cJSON *one = json("{'a':1}"), *two = json("{'a':2}"), *large = json("{'a':3}");
+    DF_FREE char *text = calloc(1, DF_LIMIT_SHOWN_SEEN_BYTES + 1);
+    memset(text, 'x', DF_LIMIT_SHOWN_SEEN_BYTES);
+    assert_int_equal(df_json_set_str(large, "a", text, NULL), 0);
+    expect_seen(s, "step", NULL);
+    df_shown_seen_keep(s, "step", one);
+    expect_seen(s, "another", NULL);
+    df_shown_seen_keep(s, "step", two);
+    expect_seen(s, "step", "{'a':2}");
+    expect_seen(s, "step", NULL);
+    df_shown_seen_keep(s, "step", one);
+    df_shown_seen_keep(s, "step", large);
+    expect_seen(s, "step", NULL);
+    /* There are more steps than places. */
+    for (int i = 0; i < 100 * DF_LIMIT_SHOWN_SEEN; i++) {
+        DF_FREE char *step = df_strf("step-%d", i);
+        df_shown_seen_keep(s, step, one);
+    }
+    expect_seen(s, "step-0", NULL);
+}
+
 static void put_outputs(struct world *w, const struct runner *r, const char *outputs)
 {
     DF_FREE char *path = upload(w, outputs);
@@ -299,6 +377,9 @@ int main(void)
         TEST(an_old_version_and_one_that_comes_back_are_seen_as_their_step_masked_them),
         TEST(what_a_person_stored_is_seen_unless_it_is_known_to_hold_a_secret),
         TEST(what_is_no_digest_of_a_value_is_not_stored),
+        TEST(a_state_that_comes_between_question_and_answer_is_not_shown_as_the_one_before),
+        TEST(an_answer_needs_no_memory_of_the_question),
+        TEST(what_was_seen_is_taken_once_and_only_for_its_step),
         TEST(outputs_of_other_states_are_seen_as_their_runner_masked_them),
     };
     return cmocka_run_group_tests_name("shown outputs", tests, NULL, NULL);

@@ -5,6 +5,7 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/object_dir.h"
 #include "tests/unit/state_words.h"
 
 static void a_lock_is_taken_once_and_its_holder_is_named(void **state)
@@ -220,6 +221,86 @@ static void a_damaged_lock_protects_until_an_admin_removes_it(void **state)
     must_lock(&w, "B", NULL);
 }
 
+/* ---- two replicas ---- */
+
+/* Over one object store, with a vault of its own: locks are not sealed. */
+static struct world open_replica(const char *dir, const char *name)
+{
+    static const struct df_blob_sizes sizes = {.chunk = (int64_t)(512 * DF_KIB),
+                                               .stream_chunk = (int64_t)(64 * DF_KIB),
+                                               .no_chunks = (int64_t)(16 * DF_KIB),
+                                               .blob = (int64_t)(4 * DF_MIB)};
+    struct df_err err = {0};
+    struct world w = {.dir = dir};
+    DF_FREE char *objects = df_fs_join(dir, "objects"), *own = df_fs_join(dir, name);
+    DF_FREE char *database = df_fs_join(own, "vault.db"), *key = df_fs_join(own, "vault.key");
+    if (object_dir_open(objects, own, &sizes, &w.blobs, &err) < 0 ||
+        df_vault_open(database, key, &w.vault, &err) < 0 ||
+        df_states_open(w.blobs, w.vault, &w.states, &err) < 0)
+        fail_msg("%s", err.message);
+    return w;
+}
+
+static void who_took_a_lock_releases_it_with_one_request(void **state)
+{
+    WORLD w = open_replica(*state, "one");
+    struct df_err err = {0};
+    must_lock(&w, "A", STEP);
+    object_fault.calls = 0;
+    assert_int_equal(df_state_unlock(w.states, UID, "A", &anybody, NULL, &err), 0);
+    assert_int_equal(object_fault.calls, 1);
+    assert_lock_id(&w, NULL);
+}
+
+/* The first replica still knows the lock that it created. */
+static void a_lock_that_replaced_another_is_not_released_in_its_place(void **state)
+{
+    WORLD w = open_replica(*state, "one");
+    WORLD other = open_replica(*state, "two");
+    const struct df_state_unlocker step = {.step_uid = STEP};
+    DF_JSON cJSON *holder = NULL;
+    struct df_err err = {0};
+    bool released = true;
+    must_lock(&w, "A", STEP);
+    assert_int_equal(df_state_force_unlock(other.states, UID, &err), 0);
+    must_lock(&other, "B", "another-step");
+    assert_failed(df_state_unlock(w.states, UID, "A", &step, &holder, &err), &err, DF_ERR_CONFLICT,
+                  "StateLocked");
+    assert_string_equal(df_json_str(holder, "ID"), "B");
+    assert_lock_id(&other, "B");
+    assert_failed(df_state_unlock(w.states, UID, "B", &step, NULL, &err), &err, DF_ERR_DENIED,
+                  "Forbidden");
+    assert_int_equal(df_state_force_unlock(other.states, UID, &err), 0);
+    must_lock(&w, "A", STEP);
+    assert_int_equal(df_state_force_unlock(other.states, UID, &err), 0);
+    must_lock(&other, "B", "another-step");
+    assert_int_equal(df_state_release_dead(w.states, UID, STEP, &released, &err), 0);
+    assert_false(released);
+    assert_lock_id(&other, "B");
+}
+
+static void a_lock_that_another_replica_took_is_released_here(void **state)
+{
+    WORLD w = open_replica(*state, "one");
+    WORLD other = open_replica(*state, "two");
+    struct df_err err = {0};
+    bool released = false;
+    must_lock(&w, "A", "another-step");
+    assert_int_equal(df_state_force_unlock(other.states, UID, &err), 0);
+    must_lock(&other, "B", STEP);
+    assert_int_equal(df_state_release_dead(w.states, UID, STEP, &released, &err), 0);
+    assert_true(released);
+    /* And one that is gone is released by nobody. */
+    must_lock(&w, "A", "another-step");
+    assert_int_equal(df_state_force_unlock(other.states, UID, &err), 0);
+    assert_int_equal(df_state_release_dead(w.states, UID, STEP, &released, &err), 0);
+    assert_false(released);
+    must_lock(&w, "A", STEP);
+    assert_int_equal(df_state_unlock(other.states, UID, "A", &anybody, NULL, &err), 0);
+    assert_int_equal(df_state_unlock(w.states, UID, "A", &anybody, NULL, &err), 0);
+    assert_lock_id(&w, NULL);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -235,6 +316,9 @@ int main(void)
         scratch_test(knowing_the_id_of_a_steps_lock_is_not_enough_to_write),
         scratch_test(without_a_lock_a_person_replaces_no_state_that_holds_resources),
         scratch_test(a_damaged_lock_protects_until_an_admin_removes_it),
+        scratch_test(who_took_a_lock_releases_it_with_one_request),
+        scratch_test(a_lock_that_replaced_another_is_not_released_in_its_place),
+        scratch_test(a_lock_that_another_replica_took_is_released_here),
     };
     return cmocka_run_group_tests_name("state_lock", tests, NULL, NULL);
 }

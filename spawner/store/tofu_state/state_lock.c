@@ -6,16 +6,29 @@
 #include "common/base/limits.h"
 #include "spawner/store/tofu_state/states.h"
 
+#define LONGEST (2 * DF_LIMIT_LOCK_INFO) /* of a lock with all that is around the info */
+
 static int lock_key(const char *uid, struct df_state_key *ret, struct df_err *err)
 {
     return df_state_key(uid, "lock.json", ret, err);
+}
+
+static int parse_lock(const char *key, const struct df_buf *text, cJSON **ret, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_json_parse(df_buf_str(text), text->len, ret, &why) == 0)
+        return 0;
+    return df_fail(err, DF_ERR_SYSTEM,
+                   "the lock %s is damaged (%s): if nothing runs, release it with "
+                   "`dayfly state unlock`",
+                   key, why.message);
 }
 
 /* *ret is NULL when nobody holds it. */
 static int load_lock(struct df_states *s, const char *uid, cJSON **ret, struct df_err *err)
 {
     struct df_state_key key;
-    DF_BUF struct df_buf text = DF_BUF_INIT(2 * DF_LIMIT_LOCK_INFO);
+    DF_BUF struct df_buf text = DF_BUF_INIT(LONGEST);
     struct df_err why = {0};
     if (lock_key(uid, &key, err) < 0)
         return -1;
@@ -26,12 +39,7 @@ static int load_lock(struct df_states *s, const char *uid, cJSON **ret, struct d
         }
         return df_err_pass(err, &why);
     }
-    if (df_json_parse(df_buf_str(&text), text.len, ret, &why) < 0)
-        return df_fail(err, DF_ERR_SYSTEM,
-                       "the lock %s is damaged (%s): if nothing runs, release it with "
-                       "`dayfly state unlock`",
-                       key.text, why.message);
-    return 0;
+    return parse_lock(key.text, &text, ret, err);
 }
 
 static const char *id_of(const cJSON *lock)
@@ -56,12 +64,6 @@ static int refuse_with_holder(cJSON *lock, cJSON **ret_holder, struct df_err *er
     if (ret_holder)
         *ret_holder = cJSON_DetachItemFromObjectCaseSensitive(lock, "info");
     return -1;
-}
-
-static int drop_lock(struct df_states *s, const char *uid, struct df_err *err)
-{
-    struct df_state_key key;
-    return lock_key(uid, &key, err) < 0 ? -1 : df_blob_delete(s->blobs, key.text, err);
 }
 
 static int fill_lock(cJSON *lock, const cJSON *info, const char *holder_step, struct df_err *err)
@@ -129,18 +131,53 @@ static int check_unlocker(const cJSON *lock, const struct df_state_unlocker *by,
                           step);
 }
 
+/* Releases the lock if it may be released; what was looked at last is kept. */
+struct release {
+    const char *lock_id;                /* who releases it knows; or NULL */
+    const struct df_state_unlocker *by; /* who releases it */
+    bool (*may)(struct release *r);     /* sets why, or r->lock says why not */
+    struct df_state_key key;
+    cJSON *lock; /* NULL: there was none */
+    struct df_err why;
+};
+static void release_free(struct release *r)
+{
+    cJSON_Delete(r->lock);
+}
+#define RELEASE DF_CLEANUP(release_free) struct release
+
+static bool agrees(void *arg, const struct df_buf *text)
+{
+    struct release *r = arg;
+    cJSON_Delete(DF_TAKE(r->lock));
+    r->why = (struct df_err){0};
+    return parse_lock(r->key.text, text, &r->lock, &r->why) == 0 && r->may(r);
+}
+
+static int release(struct df_states *s, const char *uid, struct release *r,
+                   enum df_blob_removal *ret, struct df_err *err)
+{
+    const struct df_blob_condition c = {.max = LONGEST, .agrees = agrees, .arg = r};
+    if (lock_key(uid, &r->key, err) < 0 ||
+        df_blob_delete_if(s->blobs, r->key.text, &c, ret, err) < 0)
+        return -1;
+    return *ret != DF_BLOB_STAYS || !r->why.cls ? 0 : df_err_pass(err, &r->why);
+}
+
+static bool may_unlock(struct release *r)
+{
+    return df_streq(id_of(r->lock), r->lock_id) && check_unlocker(r->lock, r->by, &r->why) == 0;
+}
+
 int df_state_unlock(struct df_states *s, const char *executor_uid, const char *lock_id,
                     const struct df_state_unlocker *by, cJSON **ret_holder, struct df_err *err)
 {
-    DF_JSON cJSON *lock = NULL;
+    RELEASE r = {.lock_id = lock_id, .by = by, .may = may_unlock};
+    enum df_blob_removal what;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
-    if (load_lock(s, executor_uid, &lock, err) < 0)
+    if (release(s, executor_uid, &r, &what, err) < 0)
         return -1;
-    if (!lock)
-        return 0;
-    if (!df_streq(id_of(lock), lock_id))
-        return refuse_with_holder(lock, ret_holder, err);
-    return check_unlocker(lock, by, err) < 0 ? -1 : drop_lock(s, executor_uid, err);
+    return what == DF_BLOB_STAYS ? refuse_with_holder(r.lock, ret_holder, err) : 0;
 }
 
 int df_state_lock_info(struct df_states *s, const char *executor_uid, cJSON **ret,
@@ -153,24 +190,29 @@ int df_state_lock_info(struct df_states *s, const char *executor_uid, cJSON **re
     return 0;
 }
 
+static bool is_of_dead_step(struct release *r)
+{
+    return df_streq(df_json_str(r->lock, "holderStep"), r->by->step_uid);
+}
+
 int df_state_release_dead(struct df_states *s, const char *executor_uid, const char *step_uid,
                           bool *ret_released, struct df_err *err)
 {
-    DF_JSON cJSON *lock = NULL;
+    const struct df_state_unlocker step = {.step_uid = step_uid};
+    RELEASE r = {.by = &step, .may = is_of_dead_step};
+    enum df_blob_removal what;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
-    if (load_lock(s, executor_uid, &lock, err) < 0)
+    if (release(s, executor_uid, &r, &what, err) < 0)
         return -1;
-    bool mine = df_streq(df_json_str(lock, "holderStep"), step_uid);
-    if (mine && drop_lock(s, executor_uid, err) < 0)
-        return -1;
-    *ret_released = mine;
+    *ret_released = what == DF_BLOB_REMOVED;
     return 0;
 }
 
 int df_state_force_unlock(struct df_states *s, const char *executor_uid, struct df_err *err)
 {
+    struct df_state_key key;
     DF_STATE_TURN pthread_mutex_t *turn = df_state_enter(s, executor_uid);
-    return drop_lock(s, executor_uid, err);
+    return lock_key(executor_uid, &key, err) < 0 ? -1 : df_blob_delete(s->blobs, key.text, err);
 }
 
 int df_state_lock_step(struct df_states *s, const char *executor_uid, const char *lock_id,
