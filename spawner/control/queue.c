@@ -6,8 +6,8 @@
  * has it. df_queue_get() takes it out of the heap, df_queue_done() puts it back or frees it.
  *
  * Of the idle workers one, the timekeeper, sleeps until the top of the heap is due; the others sleep
- * until they are called. A worker that takes a key calls the next timekeeper. So a due time wakes one
- * worker and not all of them.
+ * until they are called. A key that is due is for one of the others, so that the timekeeper sleeps
+ * on: one pass wakes one worker. See whom_to_wake().
  */
 #include "spawner/control/queue.h"
 
@@ -37,7 +37,10 @@ struct df_queue {
     pthread_mutex_t lock;
     pthread_cond_t top_changed; /* the timekeeper waits for it */
     pthread_cond_t called;      /* the other idle workers wait for it */
+    unsigned idle;              /* how many they are; some may have been called and not run yet */
     bool has_timekeeper;
+    int64_t sleeps_until_us; /* the timekeeper */
+    bool top_is_new;         /* since unlock_and_wake() */
     struct entry *buckets[BUCKETS];
     struct entry **heap; /* entries that no worker has; the earliest due on top */
     size_t heap_len;
@@ -84,27 +87,20 @@ static void sift_down(struct df_queue *q, struct entry *e)
     put_at(q, i, e);
 }
 
-/* The entry may be a new top. Below the top it needs nobody: who takes the top calls the next. */
-static void call_for(struct df_queue *q, const struct entry *e)
-{
-    if (q->heap[0] == e)
-        (void)pthread_cond_signal(q->has_timekeeper ? &q->top_changed : &q->called);
-}
-
 static void push(struct df_queue *q, struct entry *e, int64_t due_us)
 {
     e->due_us = due_us;
     e->order = q->orders++;
     e->heap_index = q->heap_len++;
     sift_up(q, e);
-    call_for(q, e);
+    q->top_is_new |= q->heap[0] == e;
 }
 
 static void push_earlier(struct df_queue *q, struct entry *e, int64_t due_us)
 {
     e->due_us = due_us;
     sift_up(q, e);
-    call_for(q, e);
+    q->top_is_new |= q->heap[0] == e;
 }
 
 static struct entry *pop(struct df_queue *q)
@@ -115,7 +111,49 @@ static struct entry *pop(struct df_queue *q)
         last->heap_index = 0;
         sift_down(q, last);
     }
+    q->top_is_new = true;
     return top;
+}
+
+/* ---- idle workers ---- */
+
+/* Who must know of a new top; NULL: nobody. Below the top an entry needs nobody: who takes the top
+ * calls the next. A call that reaches nobody is not lost: all who are not asleep look at the top before
+ * they sleep. */
+static pthread_cond_t *whom_to_wake(struct df_queue *q)
+{
+    if (!q->heap_len)
+        return NULL;
+    int64_t due_us = q->heap[0]->due_us;
+    if (q->idle && (!q->has_timekeeper || due_us <= df_mono_us()))
+        return &q->called;
+    return q->has_timekeeper && due_us < q->sleeps_until_us ? &q->top_changed : NULL;
+}
+
+/* Wakes after the unlock: who is woken under the lock sleeps again at once, until it is free. */
+static void unlock_and_wake(struct df_queue *q)
+{
+    pthread_cond_t *whom = q->top_is_new ? whom_to_wake(q) : NULL;
+    q->top_is_new = false;
+    (void)pthread_mutex_unlock(&q->lock);
+    if (whom)
+        (void)pthread_cond_signal(whom);
+}
+
+/* As the timekeeper, if there is something to wait for and no other one. */
+static void wait_for_work(struct df_queue *q)
+{
+    if (!q->heap_len || q->has_timekeeper) {
+        q->idle++;
+        (void)pthread_cond_wait(&q->called, &q->lock);
+        q->idle--;
+        return;
+    }
+    q->sleeps_until_us = q->heap[0]->due_us;
+    const struct timespec until = df_mono_after_us(q->sleeps_until_us - df_mono_us());
+    q->has_timekeeper = true;
+    (void)pthread_cond_timedwait(&q->top_changed, &q->lock, &until);
+    q->has_timekeeper = false;
 }
 
 /* ---- the entries ---- */
@@ -184,7 +222,7 @@ int df_queue_add(struct df_queue *q, enum df_kind kind, const char *name, int64_
         DF_BUG("the name %s is too long for a key", name);
     (void)pthread_mutex_lock(&q->lock);
     int result = q->closed ? 0 : add_locked(q, kind, name, df_mono_us() + delay_us);
-    (void)pthread_mutex_unlock(&q->lock);
+    unlock_and_wake(q);
     return result < 0 ? df_fail_oom(err) : 0;
 }
 
@@ -224,19 +262,6 @@ bool df_queue_missed(struct df_queue *q)
 
 /* ---- the workers' side ---- */
 
-/* As the timekeeper, if there is something to wait for and no other one. */
-static void wait_for_work(struct df_queue *q)
-{
-    if (!q->heap_len || q->has_timekeeper) {
-        (void)pthread_cond_wait(&q->called, &q->lock);
-        return;
-    }
-    const struct timespec until = df_mono_after_us(q->heap[0]->due_us - df_mono_us());
-    q->has_timekeeper = true;
-    (void)pthread_cond_timedwait(&q->top_changed, &q->lock, &until);
-    q->has_timekeeper = false;
-}
-
 static void take_top(struct df_queue *q, struct df_queue_key *ret)
 {
     struct entry *e = pop(q);
@@ -245,8 +270,6 @@ static void take_top(struct df_queue *q, struct df_queue_key *ret)
     e->self_changed = false;
     e->again_us = NEVER;
     *ret = e->key;
-    if (q->heap_len && !q->has_timekeeper)
-        (void)pthread_cond_signal(&q->called);
 }
 
 bool df_queue_get(struct df_queue *q, struct df_queue_key *ret)
@@ -257,7 +280,7 @@ bool df_queue_get(struct df_queue *q, struct df_queue_key *ret)
     bool got = !q->closed;
     if (got)
         take_top(q, ret);
-    (void)pthread_mutex_unlock(&q->lock);
+    unlock_and_wake(q);
     return got;
 }
 
@@ -286,7 +309,7 @@ void df_queue_done(struct df_queue *q, const struct df_queue_key *key, int resul
     } else {
         push(q, e, due_us);
     }
-    (void)pthread_mutex_unlock(&q->lock);
+    unlock_and_wake(q);
 }
 
 bool df_queue_is_idle(struct df_queue *q)

@@ -386,6 +386,53 @@ static void a_key_that_is_due_wakes_one_worker_and_not_all(void **state)
     df_queue_free(s.q);
 }
 
+struct takers {
+    struct df_queue *q;
+    sem_t now, soon;
+};
+
+static void *take_keys(void *arg)
+{
+    struct takers *t = arg;
+    struct df_queue_key key;
+    while (df_queue_get(t->q, &key)) {
+        df_queue_done(t->q, &key, 0);
+        (void)sem_post(strcmp(key.name, "now") == 0 ? &t->now : &t->soon);
+    }
+    return NULL;
+}
+
+static void await(sem_t *told)
+{
+    while (sem_wait(told) < 0)
+        continue;
+}
+
+/* The timekeeper sleeps until the far key is due, and is not woken for the one that is due now. */
+static void nobody_sleeps_over_a_key_that_came_below_one_that_is_due(void **state)
+{
+    (void)state;
+    struct takers t = {.q = new_queue()};
+    pthread_t workers[3];
+    assert_int_equal(sem_init(&t.now, 0, 0), 0);
+    assert_int_equal(sem_init(&t.soon, 0, 0), 0);
+    add(t.q, "far", INT64_C(3600) * 1000000);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(workers); i++)
+        assert_int_equal(pthread_create(&workers[i], NULL, take_keys, &t), 0);
+    for (int i = 0; i < 2000; i++) {
+        add(t.q, "now", 0);
+        add(t.q, "soon", 200);
+        await(&t.now);
+        await(&t.soon);
+    }
+    df_queue_close(t.q);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(workers); i++)
+        (void)pthread_join(workers[i], NULL);
+    (void)sem_destroy(&t.now);
+    (void)sem_destroy(&t.soon);
+    df_queue_free(t.q);
+}
+
 int main(void)
 {
     (void)alarm(120); /* a lost wake would sleep for ever */
@@ -404,6 +451,7 @@ int main(void)
         cmocka_unit_test(closing_sends_sleeping_workers_home),
         cmocka_unit_test(many_threads_lose_no_wake_and_never_share_a_key),
         cmocka_unit_test(a_key_that_is_due_wakes_one_worker_and_not_all),
+        cmocka_unit_test(nobody_sleeps_over_a_key_that_came_below_one_that_is_due),
     };
     return cmocka_run_group_tests_name("queue", tests, NULL, NULL);
 }
