@@ -92,8 +92,8 @@ static int check_caller(struct df_request *req, struct df_err *err)
     if (route->access == DF_ACCESS_ANYONE)
         return 0;
     if (route->token_in_path) {
-        df_copy(req->credentials.secret, sizeof(req->credentials.secret), req->params[1]);
-        return 0;
+        req->credentials.secret = strdup(req->params[1]);
+        return req->credentials.secret ? 0 : df_fail_oom(err);
     }
     const char *header = df_request_header(req, "Authorization");
     if (df_credentials_parse(header, &req->credentials, err) < 0)

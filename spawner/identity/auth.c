@@ -18,11 +18,10 @@ static int fail_unauthorized(struct df_err *err, const char *why)
 
 static int copy_secret(struct df_credentials *c, const char *secret, size_t n, struct df_err *err)
 {
-    if (n == 0 || n >= sizeof(c->secret) || memchr(secret, '\0', n))
+    if (n == 0 || n > DF_LIMIT_TOKEN || memchr(secret, '\0', n))
         return fail_unauthorized(err, "the Authorization header has no usable token");
-    memcpy(c->secret, secret, n);
-    c->secret[n] = '\0';
-    return 0;
+    c->secret = strndup(secret, n);
+    return c->secret ? 0 : df_fail_oom(err);
 }
 
 static int split_basic(struct df_credentials *c, const struct df_buf *pair, struct df_err *err)
@@ -39,7 +38,7 @@ static int split_basic(struct df_credentials *c, const struct df_buf *pair, stru
 
 static int parse_basic(struct df_credentials *c, const char *base64, struct df_err *err)
 {
-    struct df_buf pair = DF_BUF_INIT(sizeof(c->user) + sizeof(c->secret));
+    struct df_buf pair = DF_BUF_INIT(sizeof(c->user) + DF_LIMIT_TOKEN + 1);
     int result = df_base64_decode(base64, strlen(base64), false, &pair, NULL) < 0
                      ? fail_unauthorized(err, "the Authorization header is not base64")
                      : split_basic(c, &pair, err);
@@ -67,7 +66,10 @@ int df_credentials_parse(const char *header, struct df_credentials *ret, struct 
 
 void df_credentials_wipe(struct df_credentials *c)
 {
-    explicit_bzero(c, sizeof(*c));
+    if (c->secret)
+        explicit_bzero(c->secret, strlen(c->secret));
+    free(c->secret);
+    *c = (struct df_credentials){0};
 }
 
 /* The length of the host in "host[:port]", with its brackets; 0 if the rest is not a port. */

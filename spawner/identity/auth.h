@@ -27,14 +27,16 @@ enum df_scheme { DF_SCHEME_NONE, DF_SCHEME_BEARER, DF_SCHEME_BASIC };
 
 struct df_credentials {
     enum df_scheme scheme;
-    char user[64];                   /* BASIC */
-    char secret[DF_LIMIT_TOKEN + 1]; /* the token or password */
+    char user[64]; /* BASIC */
+    char *secret;  /* the token or password, owned; NULL: none */
 };
 
 /* Reads an Authorization header (NULL: none). DENIED Unauthorized when it is malformed or of
- * another scheme. Wipe with df_credentials_wipe(). */
+ * another scheme, or its token longer than DF_LIMIT_TOKEN; there is no secret then. Wipe with
+ * df_credentials_wipe(). */
 int df_credentials_parse(const char *header, struct df_credentials *ret,
                          struct df_err *err) DF_MUST_CHECK;
+/* Overwrites the secret in memory and frees it. */
 void df_credentials_wipe(struct df_credentials *c);
 
 /* True if a Host header ("localhost:8030", "127.0.0.1", "[::1]:80") names loopback. NULL: false. */

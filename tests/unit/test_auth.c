@@ -25,6 +25,7 @@ static void a_bearer_token_is_taken_whatever_the_case_of_the_scheme(void **state
         assert_int_equal(df_credentials_parse(headers[i], &c, NULL), 0);
         assert_int_equal(c.scheme, DF_SCHEME_BEARER);
         assert_string_equal(c.secret, "abc");
+        df_credentials_wipe(&c);
     }
 }
 
@@ -36,6 +37,7 @@ static void basic_credentials_are_split_at_the_first_colon(void **state)
     assert_int_equal(c.scheme, DF_SCHEME_BASIC);
     assert_string_equal(c.user, "user");
     assert_string_equal(c.secret, "pa:ss");
+    df_credentials_wipe(&c);
 }
 
 static void no_header_is_no_credentials_and_no_failure(void **state)
@@ -67,6 +69,7 @@ static void malformed_credentials_are_refused_without_repeating_them(void **stat
         assert_int_equal(err.cls, DF_ERR_DENIED);
         assert_string_equal(err.reason, "Unauthorized");
         assert_null(strstr(err.message, "abc"));
+        assert_null(c.secret);
     }
 }
 
@@ -80,6 +83,7 @@ static void a_token_longer_than_any_of_ours_is_refused_and_not_cut(void **state)
     header[7 + DF_LIMIT_TOKEN] = '\0';
     assert_int_equal(df_credentials_parse(header, &c, NULL), 0);
     assert_int_equal(strlen(c.secret), DF_LIMIT_TOKEN);
+    df_credentials_wipe(&c);
 }
 
 /* ---- Host and Origin ---- */
@@ -386,7 +390,7 @@ static void without_a_token_file_whoever_connects_is_the_admin(void **state)
 static void a_token_that_nobody_can_check_is_refused(void **state)
 {
     (void)state;
-    const struct df_credentials some = {.scheme = DF_SCHEME_BEARER, .secret = "x"};
+    const struct df_credentials some = {.scheme = DF_SCHEME_BEARER, .secret = (char[]){"x"}};
     struct df_caller caller;
     struct df_err err = {0};
     assert_int_equal(df_auth_caller(NULL, &some, false, &caller, &err), -1);
@@ -404,7 +408,7 @@ static void with_a_token_file_no_token_and_basic_outside_of_state_are_refused(vo
     struct df_credentials c = {.scheme = DF_SCHEME_NONE};
     struct df_caller caller;
     assert_int_equal(df_auth_caller(t, &c, false, &caller, NULL), -1);
-    c = (struct df_credentials){.scheme = DF_SCHEME_BASIC, .user = "any", .secret = GOOD};
+    c = (struct df_credentials){.scheme = DF_SCHEME_BASIC, .user = "any", .secret = (char[]){GOOD}};
     assert_int_equal(df_auth_caller(t, &c, false, &caller, NULL), -1);
     assert_int_equal(df_auth_caller(t, &c, true, &caller, NULL), 0);
     assert_string_equal(caller.name, "ci");
