@@ -1,11 +1,12 @@
 /*
  * task_start.c - starts a step. The order makes a crash harmless: slot, `created` and the claim
  * token's hash are one durable write; then the engine is asked to create an object with a unique
- * name; then the reference to that object is written.
+ * name; then the reference to that object is written, by the claim in most cases (held_refs.h).
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/control/task_pass.h"
+#include "spawner/journal/held_refs.h"
 #include "spawner/model/instance.h"
 
 /* ---- before the engine is asked ---- */
@@ -78,6 +79,15 @@ static int set_engine_ref(cJSON *task, void *arg, struct df_err *err)
                        err);
 }
 
+/* The claim brings the reference into the document. A workflow has none. */
+static int keep_ref(struct df_task_pass *p, cJSON *ref, struct df_err *err)
+{
+    if (!p->claim_hash[0])
+        return df_task_pass_modify(p, set_engine_ref, ref, err);
+    df_task_pass_wake(p, df_real_us() + DF_HELD_REF_US);
+    return df_held_ref_put(p->c->s, p->task, p->claim_hash, ref, err);
+}
+
 /* Writes why a step does not start, so that people see it before the deadline ends the step. */
 static int set_waiting(cJSON *task, void *arg, struct df_err *err)
 {
@@ -131,7 +141,7 @@ int df_task_create_runner(struct df_task_pass *p, bool *ret_made, struct df_err 
     p->step.ref = NULL; /* of an earlier attempt: what is made now may be in another namespace */
     *ret_made = p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0;
     if (*ret_made)
-        return df_task_pass_modify(p, set_engine_ref, ref, err);
+        return keep_ref(p, ref, err);
     if (p->hooks->refused && p->hooks->refused(p, &why, &handled, err) < 0)
         return -1;
     if (handled)

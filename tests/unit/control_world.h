@@ -14,6 +14,7 @@
 #include "common/crypto/crypto.h"
 #include "spawner/control/control.h"
 #include "spawner/identity/claim.h"
+#include "spawner/journal/held_refs.h"
 #include "spawner/journal/journal.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/requests/new_docs.h"
@@ -290,6 +291,7 @@ static void world_close(struct world *w)
     df_store_close(w->s.store);
     df_claims_free(w->s.claims);
     df_waits_free(&w->s.waits);
+    df_held_refs_free(&w->s.held_refs);
     free(w->dir);
 }
 

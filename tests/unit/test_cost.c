@@ -159,7 +159,7 @@ static const struct {
     {"PUT runs/status", 4, 6},
     {"POST taskactions", 2, 2},
     {"PUT taskactions", 0, 0},
-    {"PUT taskactions/status", 15, 15},
+    {"PUT taskactions/status", 13, 13},
     {"POST audittrails", 1, 1},
     {"PUT audittrails", 1, 1},
     {"POST secrets(logs)", 2, 2},
