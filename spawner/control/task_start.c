@@ -5,6 +5,7 @@
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/crypto/crypto.h"
 #include "spawner/control/task_pass.h"
 #include "spawner/journal/held_refs.h"
 #include "spawner/model/instance.h"
@@ -53,6 +54,24 @@ int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err)
     p->wake_us = slot.wake_us;
     p->pauses = true;
     return df_task_pass_modify(p, set_queued, slot.message, err);
+}
+
+/* Its runner is in a pod, which shows its own token: nobody needs one whose hash this is. */
+static int set_begun_new(struct df_task_pass *p, struct df_err *err)
+{
+    if (df_random_hex(p->claim_hash, 32, err) < 0)
+        return -1;
+    return set_created(p->task, p, err);
+}
+
+int df_task_begin_new(struct df_task_pass *p, struct df_slot *ret_slot, struct df_err *err)
+{
+    if (df_slots_acquire_free(&p->c->slots, p->task, ret_slot, err) < 0)
+        return -1;
+    if (!ret_slot->entry || set_begun_new(p, err) == 0)
+        return 0;
+    df_slots_unreserve(&p->c->slots, ret_slot);
+    return -1;
 }
 
 int df_task_pass_start(struct df_task_pass *p, struct df_err *err)
