@@ -28,6 +28,7 @@
 #include "spawner/http/forward.h"
 #include "spawner/identity/claim.h"
 #include "spawner/identity/local_token.h"
+#include "spawner/journal/held_refs.h"
 #include "spawner/journal/journal.h"
 #include "spawner/open_blobs.h"
 #include "spawner/open_engines.h"
@@ -382,6 +383,8 @@ static void close_all(struct df_service *s)
     (void)pthread_mutex_destroy(&s->spawner.waits.lock);
     df_shown_seen_free(&s->spawner.shown_seen);
     (void)pthread_mutex_destroy(&s->spawner.shown_seen.lock);
+    df_held_refs_free(&s->spawner.held_refs);
+    (void)pthread_mutex_destroy(&s->spawner.held_refs.lock);
     df_terrakube_door_close(p->terrakube);
     if (p->local_token)
         explicit_bzero(p->local_token, strlen(p->local_token));
@@ -402,6 +405,7 @@ int df_service_start(const struct df_config *config, struct df_service **ret, st
     (void)pthread_mutex_init(&s->spawner.removals.lock, NULL);
     (void)pthread_mutex_init(&s->spawner.waits.lock, NULL);
     (void)pthread_mutex_init(&s->spawner.shown_seen.lock, NULL);
+    (void)pthread_mutex_init(&s->spawner.held_refs.lock, NULL);
     (void)pthread_cond_init(&s->spawner.removals.none, NULL);
     if (start(s, err) < 0) {
         close_all(s);

@@ -41,6 +41,12 @@ struct df_shown_seen {
     } places[DF_LIMIT_SHOWN_SEEN]; /* guarded by lock */
 };
 
+/* journal/held_refs.h; all zeros: none is held. */
+struct df_held_refs {
+    pthread_mutex_t lock;
+    struct df_held_ref *first;
+};
+
 struct df_spawner {
     const struct df_config *config;
     struct df_store *store;
@@ -50,6 +56,7 @@ struct df_spawner {
     struct df_removals removals;
     struct df_waits waits;
     struct df_shown_seen shown_seen;
+    struct df_held_refs held_refs;
     struct df_engine_registry engines;
     struct df_control *control;
     struct df_journal *journal;

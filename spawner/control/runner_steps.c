@@ -101,10 +101,28 @@ static int start_handed_over(struct df_task_pass *p, struct df_err *err)
     return p->engine->ops->release(p->engine, &p->step, err);
 }
 
+/* The document says that the step has begun, and the engine has made nothing yet: the step was stored
+ * so, or a start was refused or cut off. A runner elsewhere than in a pod claims with the token of this
+ * pass, whose hash must be written. */
+static bool has_begun(const struct df_task_pass *p)
+{
+    return p->engine->runs_pods && df_label_has(p->task, DF_LABEL_LIVE) &&
+           df_json_str(p->task, "status.auth.claim") && !df_json_at(p->task, "status.engineRef");
+}
+
+static int take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err)
+{
+    if (!has_begun(p))
+        return df_task_take_slot(p, ret_has, err);
+    df_copy(p->claim_hash, sizeof(p->claim_hash), df_json_str(p->task, "status.auth.claim"));
+    *ret_has = true;
+    return 0;
+}
+
 static int begin_with(struct df_task_pass *p, const char *token, struct df_err *err)
 {
     bool has_slot = false, made = false;
-    if (df_task_take_slot(p, &has_slot, err) < 0)
+    if (take_slot(p, &has_slot, err) < 0)
         return -1;
     if (!has_slot)
         return 0;

@@ -16,6 +16,7 @@
 #include "spawner/control/lock_queue.h"
 #include "spawner/control/lost_step.h"
 #include "spawner/control/moved.h"
+#include "spawner/control/new_step.h"
 #include "spawner/control/restored.h"
 #include "spawner/control/run_message.h"
 #include "spawner/control/shared_pod.h"
@@ -314,7 +315,7 @@ static int make_step(struct pass *p, const char *step, const char *action, const
         df_shared_pod_keep(s, p->run, p->executor, task, err) < 0 ||
         expect_resources(p, action, err) < 0)
         return -1;
-    if (df_task_create(s, task, NULL, &why) < 0 && !df_streq(why.reason, "AlreadyExists"))
+    if (df_new_step_create(p->c, task, p->plan, &why) < 0 && !df_streq(why.reason, "AlreadyExists"))
         return df_err_pass(err, &why);
     if (get_step(p, step, ret, err) < 0)
         return -1;

@@ -217,16 +217,24 @@ static bool competes(const struct df_admission_step *waiting, const struct df_ad
     return waiting->may_start || is_under(other, waiting->by, of);
 }
 
+static int free_room(const struct df_slots *l, const struct df_admission_step *step, int64_t *ret,
+                     struct df_err *err)
+{
+    if (room_of(l, step, ret, err) < 0)
+        return -1;
+    for (size_t i = 0; i<l->waiting.len && * ret> 0; i++)
+        if (competes(l->waiting.steps[i], step))
+            *ret = 0;
+    return 0;
+}
+
 int df_slots_room(struct df_slots *l, const cJSON *task, int64_t *ret, struct df_err *err)
 {
     DF_FREE struct df_admission_step *step = df_admission_step_of(task);
     if (!step)
         return df_fail_oom(err);
     (void)pthread_mutex_lock(&l->lock);
-    int result = room_of(l, step, ret, err);
-    for (size_t i = 0; i < l->waiting.len && result == 0 && *ret > 0; i++)
-        if (competes(l->waiting.steps[i], step))
-            *ret = 0;
+    int result = free_room(l, step, ret, err);
     (void)pthread_mutex_unlock(&l->lock);
     return result;
 }
@@ -263,6 +271,22 @@ int df_slots_acquire(struct df_slots *l, const cJSON *task, struct df_slot *ret,
         return 0;
     (void)pthread_mutex_lock(&l->lock);
     int result = slots_grant(l, task, ret, err);
+    (void)pthread_mutex_unlock(&l->lock);
+    return result;
+}
+
+int df_slots_acquire_free(struct df_slots *l, const cJSON *task, struct df_slot *ret,
+                          struct df_err *err)
+{
+    DF_FREE struct df_admission_step *step = df_admission_step_of(task);
+    int64_t room = 0;
+    *ret = (struct df_slot){0};
+    if (!step)
+        return df_fail_oom(err);
+    (void)pthread_mutex_lock(&l->lock);
+    int result = free_room(l, step, &room, err);
+    if (result == 0 && room > 0)
+        ret->entry = l->reserved[l->reserved_count++] = DF_TAKE(step);
     (void)pthread_mutex_unlock(&l->lock);
     return result;
 }

@@ -98,6 +98,11 @@ int df_task_pass_start(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK
 /* Takes a slot and writes, in the same write, that the engine will be asked. *ret_has false: no
  * slot is free now, and the document says so. */
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err) DF_MUST_CHECK;
+/* The same in memory, for a step in a pod that is not stored yet, if a slot is free and nobody waits for
+ * it: ret_slot->entry is not NULL then, and the caller gives it back after the write. The pass has
+ * control, hooks and this task only. */
+int df_task_begin_new(struct df_task_pass *p, cJSON *task, struct df_slot *ret_slot,
+                      struct df_err *err) DF_MUST_CHECK;
 /* Asks the engine for the runner. *ret_made false: not now, and the document says why. */
 int df_task_create_runner(struct df_task_pass *p, bool *ret_made, struct df_err *err) DF_MUST_CHECK;
 /* Writes into the status why the step's runner has not started yet (observed.cause). */

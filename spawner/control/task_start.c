@@ -1,11 +1,13 @@
 /*
  * task_start.c - starts a step. The order makes a crash harmless: slot, `created` and the claim
  * token's hash are one durable write; then the engine is asked to create an object with a unique
- * name; then the reference to that object is written.
+ * name; then the reference to that object is written, by the claim in most cases (held_refs.h).
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
+#include "common/crypto/crypto.h"
 #include "spawner/control/task_pass.h"
+#include "spawner/journal/held_refs.h"
 #include "spawner/model/instance.h"
 
 /* ---- before the engine is asked ---- */
@@ -54,6 +56,25 @@ int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err)
     return df_task_pass_modify(p, set_queued, slot.message, err);
 }
 
+/* Its runner is in a pod, which shows its own token: nobody needs one whose hash this is. */
+static int set_begun_new(struct df_task_pass *p, cJSON *task, struct df_err *err)
+{
+    if (df_random_hex(p->claim_hash, 32, err) < 0)
+        return -1;
+    return set_created(task, p, err);
+}
+
+int df_task_begin_new(struct df_task_pass *p, cJSON *task, struct df_slot *ret_slot,
+                      struct df_err *err)
+{
+    if (df_slots_acquire_free(&p->c->slots, task, ret_slot, err) < 0)
+        return -1;
+    if (!ret_slot->entry || set_begun_new(p, task, err) == 0)
+        return 0;
+    df_slots_unreserve(&p->c->slots, ret_slot);
+    return -1;
+}
+
 int df_task_pass_start(struct df_task_pass *p, struct df_err *err)
 {
     struct df_err why = {0};
@@ -76,6 +97,15 @@ static int set_engine_ref(cJSON *task, void *arg, struct df_err *err)
         return 1;
     return df_json_set(df_json_object_at(task, "status"), "engineRef", cJSON_Duplicate(arg, true),
                        err);
+}
+
+/* The claim brings the reference into the document. A workflow has none. */
+static int keep_ref(struct df_task_pass *p, cJSON *ref, struct df_err *err)
+{
+    if (!p->claim_hash[0])
+        return df_task_pass_modify(p, set_engine_ref, ref, err);
+    df_task_pass_wake(p, df_real_us() + DF_HELD_REF_US);
+    return df_held_ref_put(p->c->s, p->task, p->claim_hash, ref, err);
 }
 
 /* Writes why a step does not start, so that people see it before the deadline ends the step. */
@@ -131,7 +161,7 @@ int df_task_create_runner(struct df_task_pass *p, bool *ret_made, struct df_err 
     p->step.ref = NULL; /* of an earlier attempt: what is made now may be in another namespace */
     *ret_made = p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0;
     if (*ret_made)
-        return df_task_pass_modify(p, set_engine_ref, ref, err);
+        return keep_ref(p, ref, err);
     if (p->hooks->refused && p->hooks->refused(p, &why, &handled, err) < 0)
         return -1;
     if (handled)

@@ -1,12 +1,14 @@
 /*
- * Every write of a TaskAction goes through here: new entries of its phase history are counted and
- * logged after the write is durable.
+ * Every write of a TaskAction that moves it on goes through here: it takes along the reference that
+ * is held for the step, and new entries of its phase history are counted and logged after the write
+ * is durable.
  */
 #include "spawner/journal/transitions.h"
 
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
+#include "spawner/journal/held_refs.h"
 #include "spawner/model/model.h"
 
 /* ---- metrics ---- */
@@ -147,29 +149,43 @@ static void report_entries(const cJSON *task, int from)
 }
 
 struct observed {
-    df_store_change change;
+    struct df_spawner *s;
+    df_store_change change; /* NULL: writes what is held, if there is something */
     void *arg;
-    int size; /* of the history, before the change */
+    int size;        /* of the history, before the change */
+    bool takes_held; /* the write has the reference that was held */
 };
 
 static int observe_change(cJSON *task, void *arg, struct df_err *err)
 {
     struct observed *o = arg;
+    int64_t due_us;
     o->size = history_size(task);
-    return o->change(task, o->arg, err);
+    if (df_held_ref_add(o->s, task, &due_us, err) < 0)
+        return -1;
+    int result = o->change ? o->change(task, o->arg, err) : !due_us;
+    o->takes_held = due_us && result == 0;
+    return result;
 }
 
 int df_task_modify(struct df_spawner *s, const char *name, df_store_change change, void *arg,
                    cJSON **ret, struct df_err *err)
 {
-    struct observed o = {.change = change, .arg = arg};
+    struct observed o = {.s = s, .change = change, .arg = arg};
     DF_JSON cJSON *task = NULL;
     if (df_store_modify(s->store, DF_KIND_TASK_ACTION, name, observe_change, &o, &task, err) < 0)
         return -1;
+    if (o.takes_held)
+        df_held_ref_drop(s, task);
     report_entries(task, o.size);
     if (ret)
         *ret = DF_TAKE(task);
     return 0;
+}
+
+int df_task_write_held(struct df_spawner *s, const char *name, struct df_err *err)
+{
+    return df_task_modify(s, name, NULL, NULL, NULL, err);
 }
 
 int df_task_create(struct df_spawner *s, const cJSON *task, cJSON **ret, struct df_err *err)

@@ -14,6 +14,7 @@
 #include "common/crypto/crypto.h"
 #include "common/crypto/jwt.h"
 #include "spawner/identity/claim.h"
+#include "spawner/journal/held_refs.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/shared_pod.h"
@@ -403,7 +404,9 @@ static int find_claimable(struct df_spawner *s, const char *uid, const cJSON **r
                           struct df_err *err)
 {
     DF_SHARED const cJSON *task = NULL;
-    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0)
+    int64_t due_us;
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0 ||
+        df_held_ref_show(s, &task, &due_us, err) < 0)
         return -1;
     if (df_task_is_workflow(task)) /* its pods may have a valid token, but there is no document */
         return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",

@@ -116,7 +116,7 @@ def test_a_job_that_a_dead_spawner_did_not_record_is_found_again(world_of):
     world.ledger.hold("start", "net-1-plan")
     run = world.request("net", "one")
     world.ledger.wait_held("start", "net-1-plan")
-    recorded = world.get("/v1/taskactions/net-1-plan")["status"]["engineRef"]
+    recorded = wait_for("the Job to be recorded", lambda: world.get("/v1/taskactions/net-1-plan")["status"].get("engineRef"))
     forget_the_job(world, "net-1-plan")
     wait_for("the Job to be recorded", lambda: world.get("/v1/taskactions/net-1-plan")["status"].get("engineRef") == recorded)
     world.ledger.let_go("start", "net-1-plan")

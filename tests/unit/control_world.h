@@ -14,6 +14,7 @@
 #include "common/crypto/crypto.h"
 #include "spawner/control/control.h"
 #include "spawner/identity/claim.h"
+#include "spawner/journal/held_refs.h"
 #include "spawner/journal/journal.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/requests/new_docs.h"
@@ -213,11 +214,16 @@ static const struct df_engine_ops fake_ops = {.name = "local",
 
 /* ---- the world ---- */
 
+struct world;
+typedef int (*world_claim)(struct world *w, const struct fake_step *s, const char *body,
+                           cJSON **ret, struct df_err *err);
+
 struct world {
     struct df_spawner s;
     struct df_subscription all; /* to every document */
     struct df_config config;
     struct fake_engine engine;
+    world_claim claim; /* NULL: a runner claims with the claim token of its step */
     char *dir;
 };
 
@@ -292,6 +298,7 @@ static void world_close(struct world *w)
     df_claims_free(w->s.claims);
     df_waits_free(&w->s.waits);
     df_shown_seen_free(&w->s.shown_seen);
+    df_held_refs_free(&w->s.held_refs);
     free(w->dir);
 }
 
@@ -423,6 +430,13 @@ static int try_claim(struct world *w, const struct fake_step *s, const char *bod
     return df_step_claim(&w->s, s->uid, s->token, request, ret, err);
 }
 
+/* As the runners of this world do. */
+static int try_claim_here(struct world *w, const struct fake_step *s, cJSON **ret,
+                          struct df_err *err)
+{
+    return (w->claim ? w->claim : try_claim)(w, s, CLAIM_A, ret, err);
+}
+
 static struct runner runner_of(struct world *w, const struct fake_step *s, const cJSON *doc)
 {
     struct runner r = {.w = w};
@@ -439,7 +453,7 @@ static struct runner claim(struct world *w, const char *name)
     struct fake_step *s = await_start(w, name);
     cJSON *doc = NULL;
     struct df_err err = {0};
-    if (try_claim(w, s, CLAIM_A, &doc, &err) < 0)
+    if (try_claim_here(w, s, &doc, &err) < 0)
         fail_msg("claim of %s: %s", name, err.message);
     struct runner r = runner_of(w, s, doc);
     df_json_wipe(doc);

@@ -44,45 +44,6 @@ static int ask_cluster(void *arg, const char *path, struct df_buf *ret, struct d
     return df_buf_adds(ret, strstr(path, "jwks") ? keys : "{\"issuer\":\"" ISSUER "\"}");
 }
 
-static struct df_engine_ops job_ops;
-static char job_engine[] = "job";
-
-/* A world whose steps run in pods. */
-static int pods_open(void **state)
-{
-    const struct df_claims_options o = {.fetch = ask_cluster, .namespace = "infra"};
-    if (world_setup(state) < 0)
-        return -1;
-    struct world *w = *state;
-    job_ops = fake_ops;
-    job_ops.name = w->config.engine = job_engine;
-    w->engine.engine.ops = &job_ops;
-    w->engine.engine.is_remote = w->engine.engine.runs_pods = true;
-    cluster_away = false;
-    return df_claims_new(&o, &w->s.claims, NULL);
-}
-
-/* The same, with the executor net and a run of it. */
-static inline int pods_make(void **state, const char *spec, const char *request)
-{
-    if (pods_open(state) < 0)
-        return -1;
-    make_executor(*state, "net", spec);
-    cJSON_Delete(make_run(*state, "net", request));
-    return 0;
-}
-
-static inline int pods_start(void **state)
-{
-    const struct world *w = *state;
-    return df_control_start(w->s.control, NULL);
-}
-
-static inline int pods_setup(void **state, const char *spec, const char *request)
-{
-    return pods_make(state, spec, request) < 0 ? -1 : pods_start(state);
-}
-
 #define assert_fails(call, err, class_, reason_)                                                   \
     do {                                                                                           \
         (err) = (struct df_err){0};                                                                \
@@ -124,6 +85,56 @@ static int claim_as(struct world *w, const struct fake_step *s, const struct pod
     DF_JSON cJSON *request = json(body);
     DF_FREE char *token = token_of_pod(p, s->uid);
     return df_step_claim(&w->s, s->uid, token, request, ret, err);
+}
+
+static int claim_as_pod_a(struct world *w, const struct fake_step *s, const char *body, cJSON **ret,
+                          struct df_err *err)
+{
+    return claim_as(w, s, &pod_a, body, ret, err);
+}
+
+/* ---- their world ---- */
+
+static struct df_engine_ops job_ops;
+static char job_engine[] = "job";
+
+/* The steps of a world run in pods. Before its loop starts. */
+static int move_into_pods(struct world *w)
+{
+    const struct df_claims_options o = {.fetch = ask_cluster, .namespace = "infra"};
+    job_ops = fake_ops;
+    job_ops.name = w->config.engine = job_engine;
+    w->engine.engine.ops = &job_ops;
+    w->engine.engine.is_remote = w->engine.engine.runs_pods = true;
+    w->claim = claim_as_pod_a;
+    cluster_away = false;
+    return df_claims_new(&o, &w->s.claims, NULL);
+}
+
+static inline int pods_open(void **state)
+{
+    return world_setup(state) < 0 ? -1 : move_into_pods(*state);
+}
+
+/* The same, with the executor net and a run of it. */
+static inline int pods_make(void **state, const char *spec, const char *request)
+{
+    if (pods_open(state) < 0)
+        return -1;
+    make_executor(*state, "net", spec);
+    cJSON_Delete(make_run(*state, "net", request));
+    return 0;
+}
+
+static inline int pods_start(void **state)
+{
+    const struct world *w = *state;
+    return df_control_start(w->s.control, NULL);
+}
+
+static inline int pods_setup(void **state, const char *spec, const char *request)
+{
+    return pods_make(state, spec, request) < 0 ? -1 : pods_start(state);
 }
 
 #endif

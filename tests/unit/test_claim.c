@@ -193,6 +193,7 @@ static void where_the_engine_recorded_namespaceand_account_they_count(void **sta
     struct world *w = *state;
     struct fake_step *s = await_start(w, STEP);
     await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
+    df_held_ref_forget(&w->s, STEP); /* its writer may not have done so yet */
     char ref[] = "{'kind':'Job','namespace':'team','serviceAccountName':'tofu'}";
     assert_int_equal(
         df_store_modify(w->s.store, DF_KIND_TASK_ACTION, STEP, set_ref, ref, NULL, NULL), 0);

@@ -1,10 +1,14 @@
 /* The control loop of a spawner that dies. */
+#include "tests/unit/jwt_maker.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
+
+#include "tests/unit/pod_tokens.h"
 
 #include "tests/unit/control_loop.h"
 
@@ -174,7 +178,7 @@ static int attempt_claim(struct world *w, struct runner *r, struct df_err *err)
         return df_fail(err, DF_ERR_RETRY, "not started yet");
     }
     cJSON *doc = NULL;
-    if (try_claim(w, &s, CLAIM_A, &doc, err) < 0)
+    if (try_claim_here(w, &s, &doc, err) < 0)
         return -1;
     *r = runner_of(w, &s, doc);
     df_json_wipe(doc);
@@ -234,10 +238,12 @@ static void play_step(struct world *w, struct mortal *m, const char *name, attem
 }
 
 /* A whole provision with one death. False: it did not come to the n-th write any more. */
-static bool provision_with_death(const char *dir, int n, bool before)
+static bool provision_with_death(const char *dir, int n, bool before, bool in_pods)
 {
     struct world w;
     world_open(&w, dir);
+    if (in_pods)
+        assert_int_equal(move_into_pods(&w), 0);
     struct mortal m = {.base = {&mortal_ops}, .real = w.s.store, .writes_left = ALIVE};
     (void)pthread_mutex_init(&m.lock, NULL);
     make_executor(&w, "net", "");
@@ -270,18 +276,28 @@ static bool provision_with_death(const char *dir, int n, bool before)
     return died;
 }
 
-static void a_spawner_that_dies_at_any_write_comes_to_the_same_end(void **state)
+static void die_at_each_write(const char *scratch, bool in_pods)
 {
     int n = 0;
     for (int before = 0; before < 2; before++) {
         bool died = true;
         for (n = 0; died; n++) {
-            DF_FREE char *dir = df_strf("%s/%d-%d", (const char *)*state, before, n);
+            DF_FREE char *dir = df_strf("%s/%d-%d", scratch, before, n);
             assert_int_equal(df_fs_mkdirs(dir, 0700, NULL), 0);
-            died = provision_with_death(dir, n, before);
+            died = provision_with_death(dir, n, before, in_pods);
         }
     }
     assert_true(n > 12); /* or nothing was tried */
+}
+
+static void a_spawner_that_dies_at_any_write_comes_to_the_same_end(void **state)
+{
+    die_at_each_write(*state, false);
+}
+
+static void so_does_one_whose_steps_run_in_pods(void **state)
+{
+    die_at_each_write(*state, true);
 }
 
 int main(void)
@@ -290,6 +306,7 @@ int main(void)
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         scratch_test(a_spawner_that_dies_at_any_write_comes_to_the_same_end),
+        scratch_test(so_does_one_whose_steps_run_in_pods),
     };
-    return cmocka_run_group_tests_name("control_crash", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("control_crash", tests, make_keys, free_keys);
 }

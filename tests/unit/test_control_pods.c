@@ -1,5 +1,7 @@
 /* The control loop over an engine whose steps live in pods: others than the spawner may end them.
  */
+#include "tests/unit/jwt_maker.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdatomic.h>
@@ -8,20 +10,9 @@
 
 #include <cmocka.h>
 
+#include "tests/unit/pod_tokens.h"
+
 #include "tests/unit/control_loop.h"
-
-static struct df_engine_ops pod_ops; /* of work_in_pods(); a test may set another status */
-
-/* Gives steps to the fake engine as if it had pods. */
-static void work_in_pods(struct world *w)
-{
-    static char job[] = "job";
-    pod_ops = fake_ops;
-    pod_ops.name = job;
-    w->engine.engine.ops = &pod_ops;
-    w->engine.engine.is_remote = w->engine.engine.runs_pods = true;
-    w->config.engine = job;
-}
 
 static void engine_sees(struct world *w, const char *step, const char *reason, const char *cause)
 {
@@ -37,7 +28,6 @@ static void a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what(v
 {
     struct world *w = *state;
     DF_JSON cJSON *result = json("{'exitCode':2,'reason':'Canceled','message':'interrupted'}");
-    work_in_pods(w);
     begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     engine_sees(w, "net-1-plan", "Evicted", "the pod was evicted");
@@ -74,8 +64,7 @@ static int status_after_report(struct df_engine *e, const struct df_engine_step 
 static void a_report_that_comes_while_the_engine_is_asked_is_kept(void **state)
 {
     struct world *w = *state;
-    work_in_pods(w);
-    pod_ops.status = status_after_report;
+    job_ops.status = status_after_report;
     begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     atomic_store(&reports_while_asked, &r);
@@ -108,8 +97,7 @@ static int status_after_claim(struct df_engine *e, const struct df_engine_step *
 static void a_claim_that_comes_while_the_engine_is_asked_is_kept(void **state)
 {
     struct world *w = *state;
-    work_in_pods(w);
-    pod_ops.status = status_after_claim;
+    job_ops.status = status_after_claim;
     late.w = w;
     make_executor(w, "net", "'timeouts':{'pending':'2s'}");
     start(w);
@@ -127,7 +115,6 @@ static void a_claim_that_comes_while_the_engine_is_asked_is_kept(void **state)
 static void what_an_interrupted_runner_left_behind_is_explained_as_well(void **state)
 {
     struct world *w = *state;
-    work_in_pods(w);
     begin(w, AUTO);
     (void)claim(w, "net-1-plan");
     (void)pthread_mutex_lock(&w->engine.lock);
@@ -145,7 +132,6 @@ static void what_an_interrupted_runner_left_behind_is_explained_as_well(void **s
 static void steps_in_pods_live_on_when_the_spawner_stops(void **state)
 {
     struct world *w = *state;
-    work_in_pods(w);
     begin(w, AUTO);
     (void)claim(w, "net-1-plan");
     df_control_stop(w->s.control, true);
@@ -156,7 +142,6 @@ static void steps_in_pods_live_on_when_the_spawner_stops(void **state)
 static void a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end(void **state)
 {
     struct world *w = *state;
-    work_in_pods(w);
     (void)df_fail(&w->engine.status_error, DF_ERR_RETRY, "the list of jobs is not there yet");
     make_executor(w, "net", "");
     make_executor(w, "dns", "'timeouts':{'pending':'1s'}");
@@ -185,7 +170,6 @@ static void observe_cause(struct world *w, const char *step, const char *cause)
 static void what_was_in_the_way_of_a_pod_is_not_said_when_it_is_over(void **state)
 {
     struct world *w = *state;
-    work_in_pods(w);
     begin(w, AUTO);
     (void)await_start(w, "net-1-plan");
     observe_cause(w, "net-1-plan", "no node takes the pod");
@@ -194,18 +178,34 @@ static void what_was_in_the_way_of_a_pod_is_not_said_when_it_is_over(void **stat
     await_value(w, DF_KIND_RUN, "net-1", "status.message", "");
 }
 
+/* Each write before a start would be one that wakes whoever follows the step. */
+static void a_start_that_is_refused_is_tried_again_without_another_write(void **state)
+{
+    struct world *w = *state;
+    w->engine.create_error = (struct df_err){.cls = DF_ERR_RETRY, .message = "exceeded quota"};
+    begin(w, AUTO);
+    await_creates(w, "net-1-plan", 2);
+    DF_FREE char *first =
+        value_of(w, DF_KIND_TASK_ACTION, "net-1-plan", "metadata.resourceVersion");
+    await_creates(w, "net-1-plan", 4);
+    assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "metadata.resourceVersion", first);
+}
+
+#define IN_PODS(fn) cmocka_unit_test_setup_teardown(fn, pods_open, world_teardown)
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
-        TEST(a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what),
-        TEST(a_report_that_comes_while_the_engine_is_asked_is_kept),
-        TEST(a_claim_that_comes_while_the_engine_is_asked_is_kept),
-        TEST(what_an_interrupted_runner_left_behind_is_explained_as_well),
-        TEST(steps_in_pods_live_on_when_the_spawner_stops),
-        TEST(what_was_in_the_way_of_a_pod_is_not_said_when_it_is_over),
-        TEST(a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end),
+        IN_PODS(a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what),
+        IN_PODS(a_report_that_comes_while_the_engine_is_asked_is_kept),
+        IN_PODS(a_claim_that_comes_while_the_engine_is_asked_is_kept),
+        IN_PODS(what_an_interrupted_runner_left_behind_is_explained_as_well),
+        IN_PODS(steps_in_pods_live_on_when_the_spawner_stops),
+        IN_PODS(what_was_in_the_way_of_a_pod_is_not_said_when_it_is_over),
+        IN_PODS(a_start_that_is_refused_is_tried_again_without_another_write),
+        IN_PODS(a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end),
     };
-    return cmocka_run_group_tests_name("control_pods", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("control_pods", tests, make_keys, free_keys);
 }

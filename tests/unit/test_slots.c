@@ -1,12 +1,18 @@
-/* Slots for living steps: the control loop over a real store, with more steps than may run. */
+/* Slots for living steps: the control loop over a real store, with more steps than may run. Steps in
+ * pods may get theirs when they are made. */
+#include "tests/unit/jwt_maker.h"
+
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
 
 #include "spawner/control/loop.h"
+#include "tests/unit/pod_tokens.h"
+
 #include "tests/unit/control_loop.h"
 
 #define DRY "{'action':'dry-run'}"
@@ -383,23 +389,69 @@ static void a_step_that_need_not_wait_is_written_once_before_it_is_started(void 
     assert_int_equal(n.before_created, 1);
 }
 
+static struct {
+    struct df_store *store;
+    atomic_int made, with_place;
+} news;
+
+/* A df_store_watcher: counts steps as they are when they are made. */
+static void on_made(void *arg, const struct df_store_event *event)
+{
+    DF_JSON cJSON *task = NULL;
+    (void)arg;
+    if (event->kind != DF_KIND_TASK_ACTION || event->change != DF_CHANGE_ADDED ||
+        df_store_get(news.store, DF_KIND_TASK_ACTION, event->name, &task, NULL) < 0)
+        return;
+    bool has_place = df_label_has(task, DF_LABEL_LIVE) &&
+                     cJSON_GetArraySize(df_json_at(task, "status.phaseHistory")) == 2;
+    atomic_fetch_add(&news.with_place, has_place);
+    atomic_fetch_add(&news.made, 1);
+}
+
+static void await_made(int count)
+{
+    while (atomic_load(&news.made) < count)
+        (void)sched_yield();
+}
+
+static void a_step_in_a_pod_that_need_not_wait_is_made_with_its_place(void **state)
+{
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    news.store = w->s.store;
+    assert_int_equal(df_store_watch(w->s.store, on_made, NULL, NULL), 0);
+    start(w);
+    ask(w, "net", "", DRY);
+    await_made(1);
+    ask(w, "dns", "", DRY);
+    await_made(2);
+    df_store_unwatch(w->s.store, on_made, NULL);
+    assert_int_equal(atomic_load(&news.with_place), 1);
+    (void)await_start(w, "net-1-plan");
+    await_refused(w, "dns-1-plan");
+}
+
+#define IN_PODS(fn) cmocka_unit_test_setup_teardown(fn, pods_open, world_teardown)
+#define HERE_AND_IN_PODS(fn) TEST(fn), IN_PODS(fn)
+
 int main(void)
 {
     (void)alarm(300); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
-        TEST(no_more_steps_live_at_once_than_are_allowed_and_all_come_to_their_turn),
-        TEST(a_step_that_finds_no_place_says_how_many_run_and_how_many_are_before),
-        TEST(the_higher_priority_starts_first_whenever_it_came),
-        TEST(what_has_begun_is_finished_before_another_run_begins),
-        TEST(the_order_outlives_a_restart),
-        TEST(who_waits_in_vain_holds_nobody_back),
-        TEST(who_fails_before_it_asks_holds_nobody_back),
-        TEST(a_class_has_a_limit_of_its_own_and_holds_back_nobody_else),
-        TEST(a_step_that_waits_for_its_class_leaves_the_others_their_room),
-        TEST(a_step_that_waits_for_a_limit_of_all_leaves_no_room),
-        TEST(a_namespace_has_a_limit_of_its_own),
-        TEST(what_the_engine_puts_off_keeps_its_place),
+        HERE_AND_IN_PODS(no_more_steps_live_at_once_than_are_allowed_and_all_come_to_their_turn),
+        HERE_AND_IN_PODS(a_step_that_finds_no_place_says_how_many_run_and_how_many_are_before),
+        HERE_AND_IN_PODS(the_higher_priority_starts_first_whenever_it_came),
+        HERE_AND_IN_PODS(what_has_begun_is_finished_before_another_run_begins),
+        HERE_AND_IN_PODS(the_order_outlives_a_restart),
+        HERE_AND_IN_PODS(who_waits_in_vain_holds_nobody_back),
+        HERE_AND_IN_PODS(who_fails_before_it_asks_holds_nobody_back),
+        HERE_AND_IN_PODS(a_class_has_a_limit_of_its_own_and_holds_back_nobody_else),
+        HERE_AND_IN_PODS(a_step_that_waits_for_its_class_leaves_the_others_their_room),
+        HERE_AND_IN_PODS(a_step_that_waits_for_a_limit_of_all_leaves_no_room),
+        HERE_AND_IN_PODS(a_namespace_has_a_limit_of_its_own),
+        HERE_AND_IN_PODS(what_the_engine_puts_off_keeps_its_place),
         TEST(a_step_that_need_not_wait_is_written_once_before_it_is_started),
+        IN_PODS(a_step_in_a_pod_that_need_not_wait_is_made_with_its_place),
     };
-    return cmocka_run_group_tests_name("slots", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("slots", tests, make_keys, free_keys);
 }
