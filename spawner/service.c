@@ -98,8 +98,7 @@ static char *own_account(const struct df_kube_config *config)
         return NULL;
     const char *subject =
         df_jwt_peek(token, &claims, NULL) == 0 ? df_json_str(claims, "sub") : NULL;
-    explicit_bzero(token, strlen(token));
-    free(token);
+    df_str_wipe(&token);
     if (!subject || !df_starts_with(subject, prefix))
         return NULL;
     char *account = strdup(subject + sizeof(prefix) - 1);
@@ -372,9 +371,7 @@ static void close_all(struct df_service *s)
     df_waits_free(&s->spawner.waits);
     (void)pthread_mutex_destroy(&s->spawner.waits.lock);
     df_terrakube_door_close(p->terrakube);
-    if (p->local_token)
-        explicit_bzero(p->local_token, strlen(p->local_token));
-    free(p->local_token);
+    df_str_wipe(&p->local_token);
     free(p->server_url);
     free(p->endpoint_file);
     free(s);
