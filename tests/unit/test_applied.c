@@ -185,8 +185,12 @@ static void who_writes_a_resource_chooses_no_pod(void **state)
         const char *name, *spec, *message;
     } cases[] = {
         {DF_KIND_RUN, "evil-1", "{'executorRef':{'name':'net'},'action':'provision'," TEMPLATE "}",
-         "placement.podTemplate: a caller with the role write may not set it for a Run "
-         "(placement.allow.write.run.fields); ask an admin"},
+         "no admission webhook says who applied it (kubernetes.webhook), so it counts as of a "
+         "caller "
+         "with the role write: "
+         "placement.podTemplate: a caller with the role write may not set it for a Run; "
+         "the operator can add it to placement.allow.write.run.fields of the service's "
+         "configuration, or a caller with the role admin can set it"},
         {DF_KIND_EXECUTOR, "evil-2", EXECUTOR(TEMPLATE),
          "placement.podTemplate: a caller with the role write may not set it for an Executor"},
         {DF_KIND_EXECUTOR, "evil-3",
