@@ -183,7 +183,8 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
     cJSON *status = df_json_object_at(executor, "status");
     if (df_json_set(status, "revision", cJSON_CreateNumber((double)v->generation), err) < 0 ||
         df_json_set(status, "observedGeneration", cJSON_CreateNumber((double)v->generation), err) <
-            0)
+            0 ||
+        df_executor_set_refused(executor, !good, err) < 0)
         return -1;
     return df_set_conditions(executor, good ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
                              good ? ACCEPTED : word_of(v->why), good ? NULL : v->why->message,

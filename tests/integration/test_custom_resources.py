@@ -228,11 +228,12 @@ def test_what_only_the_spawner_can_refuse_says_so_and_can_be_mended(world, spec,
     assert conditions(executor) == {"Progressing": ("False", "InvalidDocument"), "Failed": ("True", "InvalidDocument"),
                                     "Succeeded": ("False", "InvalidDocument")}
     assert message in executor["status"]["conditions"][0]["message"]
+    assert executor["status"]["status"] == "refused"
     run = world.phase("first", "Failed")
     assert conditions(run)["Failed"] == ("True", "InvalidDocument")
     assert "was refused" in run["status"]["message"]
     world.namespace.apply(world.executor())
-    world.namespace.wait("executor", "net", lambda e: conditions(e)["Succeeded"] == ("True", "Accepted"))
+    world.namespace.wait("executor", "net", lambda e: conditions(e)["Succeeded"] == ("True", "Accepted") and e["status"]["status"] == "ready")
     world.namespace.apply(world.run("second", autoApprove=True))
     world.phase("second", "Succeeded")
 
