@@ -238,6 +238,21 @@ def test_what_only_the_spawner_can_refuse_says_so_and_can_be_mended(world, spec,
     world.phase("second", "Succeeded")
 
 
+def test_why_of_a_run_says_that_its_executor_is_missing(world):
+    world.namespace.apply(world.run("first"))
+    assert "Its executor net does not exist" in world.home.dayfly("why", "first").stdout
+    world.namespace.apply(world.executor())
+    world.phase("first", "WaitingApproval")
+
+
+def test_the_latest_run_of_an_executor_may_be_one_that_was_refused(world):
+    world.namespace.apply(world.executor())
+    world.namespace.wait("executor", "net", lambda e: e.get("status", {}).get("conditions"))
+    world.namespace.apply(world.run("first", variables={"1x": 1}))
+    world.phase("first", "Failed")
+    assert world.home.dayfly("why", "net").stdout.startswith("first, provision of net: Failed")
+
+
 def test_a_run_that_brings_its_own_approval_is_refused(world):
     """By the service: the API server takes it, because a restored run comes without its status, too."""
     world.namespace.apply(world.executor(), world.run("first", decision={"verdict": "approved"}))
