@@ -61,13 +61,9 @@ static int load_cluster(const struct df_config *c, struct df_kube_config *ret, s
     return df_kube_config_load(&o, ret, err) < 0 ? df_err_wrap(err, "kubernetes") : 0;
 }
 
-/* Where the service and its custom resources are; NULL: there is no cluster, and nobody said. */
 static const char *cluster_namespace(const struct df_service *s)
 {
-    const struct df_config *c = s->spawner.config;
-    if (c->kube_namespace)
-        return c->kube_namespace;
-    return s->spawner.kube ? df_kube_namespace(s->spawner.kube) : NULL;
+    return df_config_namespace(s->spawner.config, s->spawner.kube);
 }
 
 /* Where the Jobs of new steps are. */
