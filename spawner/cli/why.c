@@ -140,7 +140,7 @@ static void add_progress(const cJSON *run, const cJSON *tasks, struct df_buf *ou
         (void)df_buf_adds(out, ": ");
         df_text_safe(out, message, strlen(message));
     }
-    (void)df_buf_adds(out, "\n");
+    (void)df_buf_addc(out, '\n');
 }
 
 /* executor: NULL: there is none. */
