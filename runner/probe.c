@@ -61,10 +61,12 @@ static int check_name(const struct probe *p, cJSON *part, struct df_err *err)
     return result;
 }
 
-static int check_server(const struct probe *p, cJSON *part, struct df_err *err)
+/* name: of its certificate; NULL: the host of the URL. */
+static int ask(const struct probe *p, const char *server, const char *name, cJSON *part,
+               struct df_err *err)
 {
-    const char *server = df_json_str(p->handoff, "server");
-    const struct df_http_options o = {.ca_file = df_json_str(p->handoff, "caFile"), .proxy = ""};
+    const struct df_http_options o = {
+        .ca_file = df_json_str(p->handoff, "caFile"), .server_name = name, .proxy = ""};
     DF_HTTP struct df_http *http = NULL;
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
     DF_FREE char *url = df_strf("%s/livez", server);
@@ -76,6 +78,17 @@ static int check_server(const struct probe *p, cJSON *part, struct df_err *err)
         df_http_send(http, &req, &answer, err) < 0)
         return -1;
     return df_json_add_num(part, "status", answer.status, err);
+}
+
+static int check_server(const struct probe *p, cJSON *part, struct df_err *err)
+{
+    return ask(p, df_json_str(p->handoff, "server"), NULL, part, err);
+}
+
+static int check_leader(const struct probe *p, cJSON *part, struct df_err *err)
+{
+    DF_FREE char *name = df_url_host(df_json_str(p->handoff, "server"));
+    return name ? ask(p, p->o->leader, name, part, err) : df_fail_oom(err);
 }
 
 /* Reports claims of the token, never the token. */
@@ -152,6 +165,11 @@ static bool has_server(const struct probe *p)
     return df_json_str(p->handoff, "server") != NULL;
 }
 
+static bool has_leader(const struct probe *p)
+{
+    return has_server(p) && p->o->leader;
+}
+
 static bool has_token(const struct probe *p)
 {
     return df_json_str(p->handoff, "tokenFile") != NULL;
@@ -172,11 +190,9 @@ static const struct {
     bool (*applies)(const struct probe *p); /* NULL: always */
     int (*look)(const struct probe *p, cJSON *part, struct df_err *err);
 } parts[] = {
-    {"name", has_server, check_name},
-    {"server", has_server, check_server},
-    {"token", has_token, check_token},
-    {"work", NULL, check_work},
-    {"pluginCache", has_plugin_cache, check_plugin_cache},
+    {"name", has_server, check_name},     {"server", has_server, check_server},
+    {"leader", has_leader, check_leader}, {"token", has_token, check_token},
+    {"work", NULL, check_work},           {"pluginCache", has_plugin_cache, check_plugin_cache},
     {"tool", has_tools, check_tool},
 };
 

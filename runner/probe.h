@@ -7,7 +7,7 @@
  * termination log:
  *
  *   {"probe": "dayfly", "version": "0.5.0", "time": "...",
- *    "name": {"host", "addresses"[]}, "server": {"url", "status"},
+ *    "name": {"host", "addresses"[]}, "server": {"url", "status"}, "leader": {"url", "status"},
  *    "token": {"issuer", "audience"}, "work": {"path", "free"},
  *    "pluginCache": {"path", "free"}, "tool": {"name", "version"}}
  *
@@ -24,6 +24,7 @@ struct df_probe_options {
     const char *work_dir;
     const char *plugin_cache; /* directory; or NULL */
     const char *tools;        /* JSON: the member of a step document; or NULL */
+    const char *leader;       /* URL of the replica that leads (report/link.h); or NULL */
 };
 
 /* Returns the exit code: 0 once a report was written, even if checks failed. */

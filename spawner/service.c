@@ -63,13 +63,9 @@ static int load_cluster(const struct df_config *c, struct df_kube_config *ret, s
     return df_kube_config_load(&o, ret, err) < 0 ? df_err_wrap(err, "kubernetes") : 0;
 }
 
-/* Where the service and its custom resources are; NULL: there is no cluster, and nobody said. */
 static const char *cluster_namespace(const struct df_service *s)
 {
-    const struct df_config *c = s->spawner.config;
-    if (c->kube_namespace)
-        return c->kube_namespace;
-    return s->spawner.kube ? df_kube_namespace(s->spawner.kube) : NULL;
+    return df_config_namespace(s->spawner.config, s->spawner.kube);
 }
 
 /* Where the Jobs of new steps are. */
@@ -100,8 +96,7 @@ static char *own_account(const struct df_kube_config *config)
         return NULL;
     const char *subject =
         df_jwt_peek(token, &claims, NULL) == 0 ? df_json_str(claims, "sub") : NULL;
-    explicit_bzero(token, strlen(token));
-    free(token);
+    df_str_wipe(&token);
     if (!subject || !df_starts_with(subject, prefix))
         return NULL;
     char *account = strdup(subject + sizeof(prefix) - 1);
@@ -386,9 +381,7 @@ static void close_all(struct df_service *s)
     df_held_refs_free(&s->spawner.held_refs);
     (void)pthread_mutex_destroy(&s->spawner.held_refs.lock);
     df_terrakube_door_close(p->terrakube);
-    if (p->local_token)
-        explicit_bzero(p->local_token, strlen(p->local_token));
-    free(p->local_token);
+    df_str_wipe(&p->local_token);
     free(p->server_url);
     free(p->endpoint_file);
     free(s);

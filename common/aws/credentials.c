@@ -99,9 +99,7 @@ static int print_assumption(struct df_buf *out, struct df_err *err)
     if (role && session && jwt)
         (void)df_buf_addf(out, "&RoleArn=%s&RoleSessionName=%s&WebIdentityToken=%s", role, session,
                           jwt);
-    if (jwt)
-        explicit_bzero(jwt, strlen(jwt));
-    free(jwt);
+    df_str_wipe(&jwt);
     return role && session && out->len ? df_buf_check(out, err) : df_fail_oom(err);
 }
 

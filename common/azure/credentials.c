@@ -23,10 +23,7 @@ struct df_azure_credentials {
 
 void df_azure_grant_wipe(struct df_azure_grant *g)
 {
-    if (g->text)
-        explicit_bzero(g->text, strlen(g->text));
-    free(g->text);
-    g->text = NULL;
+    df_str_wipe(&g->text);
 }
 
 static const char *env_of(const char *name)
@@ -96,12 +93,8 @@ static int prove(const struct asking *a, const char *as, char *escaped, struct d
 {
     char *proof = escaped ? df_strf("%s%s", as, escaped) : NULL;
     int result = proof ? ask_authority(a, proof, t, err) : df_fail_oom(err);
-    if (proof)
-        explicit_bzero(proof, strlen(proof));
-    if (escaped)
-        explicit_bzero(escaped, strlen(escaped));
-    free(proof);
-    free(escaped);
+    df_str_wipe(&proof);
+    df_str_wipe(&escaped);
     return result;
 }
 
@@ -237,9 +230,7 @@ void df_azure_credentials_free(struct df_azure_credentials *c)
 {
     if (!c)
         return;
-    if (c->key)
-        explicit_bzero(c->key, strlen(c->key));
-    free(c->key);
+    df_str_wipe(&c->key);
     df_oauth_cache_free(&c->cache);
     free(c);
 }

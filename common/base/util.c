@@ -42,3 +42,10 @@ void *df_realloc_wiped(void *old, size_t used, size_t size)
     free(old);
     return grown;
 }
+
+void df_str_wipe(char **s)
+{
+    if (*s)
+        explicit_bzero(*s, strlen(*s));
+    free(DF_TAKE(*s));
+}

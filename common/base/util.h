@@ -108,6 +108,9 @@ bool df_secret_equal(const char *a, const char *b);
  * if there is no memory; the old one stays as it is then. */
 void *df_realloc_wiped(void *old, size_t used, size_t size) DF_MUST_CHECK;
 
+/* Overwrites a secret text with zeros, frees it, and leaves NULL. */
+void df_str_wipe(char **s);
+
 /* Gives the pages of freed memory back to the system, where something large is over: by itself the
  * allocator keeps them for a while. Any thread. */
 void df_memory_trim(void);

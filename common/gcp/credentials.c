@@ -144,8 +144,7 @@ static int get_by_federation(const cJSON *file, struct df_oauth_token *t, struct
         return -1;
     const struct df_oauth_question q = {WHAT, url, NULL, NULL, body, false};
     int result = df_oauth_ask(&q, &answer, err);
-    explicit_bzero(body, strlen(body));
-    free(body);
+    df_str_wipe(&body);
     if (result < 0 || df_oauth_take(answer, WHAT, t, err) < 0)
         return -1;
     return as ? impersonate(as, t, err) : 0;

@@ -17,26 +17,18 @@ static int copy_text(const char *s, char **ret)
     return s && !*ret ? -1 : 0;
 }
 
-static void wipe_text(char **s)
-{
-    if (*s)
-        explicit_bzero(*s, strlen(*s));
-    free(*s);
-    *s = NULL;
-}
-
 void df_http_free(struct df_http *h)
 {
     if (!h)
         return;
     curl_easy_cleanup(h->easy);
     (void)curl_multi_cleanup(h->multi);
-    wipe_text(&h->bearer);
-    wipe_text(&h->password);
+    df_str_wipe(&h->bearer);
+    df_str_wipe(&h->password);
     free(h->user);
-    wipe_text(&h->key_pem);
-    wipe_text(&h->proxy); /* may contain a password */
-    wipe_text(&h->aws_token);
+    df_str_wipe(&h->key_pem);
+    df_str_wipe(&h->proxy); /* may contain a password */
+    df_str_wipe(&h->aws_token);
     free(h->aws_scope);
     free(h->cert_pem);
     free(h->ca_file);
@@ -79,7 +71,7 @@ int df_http_set_bearer(struct df_http *h, const char *token, struct df_err *err)
     char *fresh = strdup(token);
     if (!fresh)
         return df_fail_oom(err);
-    wipe_text(&h->bearer);
+    df_str_wipe(&h->bearer);
     h->bearer = fresh;
     return 0;
 }
@@ -90,11 +82,11 @@ int df_http_set_client_certificate(struct df_http *h, const char *cert_pem, cons
     char *cert = strdup(cert_pem), *key = strdup(key_pem);
     if (!cert || !key) {
         free(cert);
-        wipe_text(&key);
+        df_str_wipe(&key);
         return df_fail_oom(err);
     }
     free(h->cert_pem);
-    wipe_text(&h->key_pem);
+    df_str_wipe(&h->key_pem);
     h->cert_pem = cert;
     h->key_pem = key;
     return 0;
@@ -110,8 +102,8 @@ int df_http_set_aws(struct df_http *h, const struct df_http_aws *keys, struct df
         return df_fail_oom(err);
     if (df_str_set(&h->user, keys->access_key, err) < 0)
         return -1;
-    wipe_text(&h->password);
-    wipe_text(&h->aws_token);
+    df_str_wipe(&h->password);
+    df_str_wipe(&h->aws_token);
     free(h->aws_scope);
     h->aws_scope = DF_TAKE(scope);
     h->aws_token = DF_TAKE(token);

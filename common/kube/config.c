@@ -5,14 +5,6 @@
 
 #define SERVICE_ACCOUNT "/var/run/secrets/kubernetes.io/serviceaccount"
 
-static void wipe_text(char **s)
-{
-    if (*s)
-        explicit_bzero(*s, strlen(*s));
-    free(*s);
-    *s = NULL;
-}
-
 void df_kube_config_free(struct df_kube_config *c)
 {
     char **all[] = {
@@ -21,7 +13,7 @@ void df_kube_config_free(struct df_kube_config *c)
         &c->token_file, &c->cert_file,       &c->cert_pem,         &c->key_file,
         &c->key_pem,    &c->exec.command,    &c->exec.api_version, &c->exec.install_hint};
     for (size_t i = 0; i < DF_ARRAY_SIZE(all); i++)
-        wipe_text(all[i]);
+        df_str_wipe(all[i]);
     df_strs_free(&c->exec.args);
     df_strs_wipe(&c->exec.env);
     *c = (struct df_kube_config){0};

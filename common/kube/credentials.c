@@ -11,19 +11,11 @@ struct df_kube_credentials {
     struct df_kube_credential now; /* generation 0: never read */
 };
 
-static void wipe_text(char **s)
-{
-    if (*s)
-        explicit_bzero(*s, strlen(*s));
-    free(*s);
-    *s = NULL;
-}
-
 void df_kube_credential_free(struct df_kube_credential *c)
 {
-    wipe_text(&c->token);
-    wipe_text(&c->cert_pem);
-    wipe_text(&c->key_pem);
+    df_str_wipe(&c->token);
+    df_str_wipe(&c->cert_pem);
+    df_str_wipe(&c->key_pem);
 }
 
 int df_kube_credentials_new(const struct df_kube_config *config, struct df_kube_credentials **ret,

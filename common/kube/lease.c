@@ -11,7 +11,6 @@
 #include "common/base/util.h"
 #include "common/kube/watch.h"
 
-#define ADDRESS "dayfly.dev/address"
 #define POD "dayfly.dev/holder-pod" /* "<uid of the holder's pod>/<holder>" */
 #define NEVER INT64_MAX
 
@@ -170,7 +169,8 @@ static int set_spec(const struct df_lease *l, cJSON *lease, int64_t epoch, const
     if (!notes || !spec)
         return df_fail_oom(err);
     if (df_json_set_str(metadata, "name", l->name, err) < 0 ||
-        df_json_set_str(notes, ADDRESS, *holder && l->address ? l->address : "", err) < 0 ||
+        df_json_set_str(notes, DF_LEASE_ADDRESS, *holder && l->address ? l->address : "", err) <
+            0 ||
         df_json_set_str(notes, POD, *holder && *l->pod ? l->pod_and_identity : "", err) < 0 ||
         df_json_set_str(spec, "holderIdentity", holder, err) < 0 ||
         set_number(spec, "leaseDurationSeconds", l->duration_us / 1000000, err) < 0 ||
@@ -342,7 +342,7 @@ int df_lease_check(struct df_lease *l, struct df_err *err)
 void df_lease_look(struct df_lease *l, struct df_lease_view *ret)
 {
     (void)pthread_mutex_lock(&l->lock);
-    const char *address = df_kube_annotation(l->seen, ADDRESS);
+    const char *address = df_kube_annotation(l->seen, DF_LEASE_ADDRESS);
     (void)snprintf(ret->holder, sizeof(ret->holder), "%s", holder_of(l->seen));
     (void)snprintf(ret->address, sizeof(ret->address), "%s", address ? address : "");
     ret->epoch = l->epoch;

@@ -16,6 +16,8 @@
 
 #include "common/kube/kube.h"
 
+#define DF_LEASE_ADDRESS "dayfly.dev/address" /* annotation: where the holder answers the others */
+
 struct df_lease_options {
     const char *name_space, *name;
     const char *identity; /* unique for this process, not only for its pod */

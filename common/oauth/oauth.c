@@ -9,10 +9,7 @@ enum { EARLY_S = 300, LIFE_S = 3600, SOURCE_MS = 10000 };
 
 void df_oauth_token_wipe(struct df_oauth_token *t)
 {
-    if (t->text)
-        explicit_bzero(t->text, strlen(t->text));
-    free(t->text);
-    t->text = NULL;
+    df_str_wipe(&t->text);
 }
 
 /* ---- asking ---------------------------------------------------------------------------------- */

@@ -1,13 +1,5 @@
 #include "common/redact/tree.h"
 
-/* Frees a text that may contain a secret. */
-static void discard(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
-
 int df_redact_text(const struct df_redact_set *set, char **text, bool *ret_changed,
                    struct df_err *err)
 {
@@ -21,7 +13,7 @@ int df_redact_text(const struct df_redact_set *set, char **text, bool *ret_chang
     if (!masked)
         return df_fail_oom(err);
     *ret_changed = *ret_changed || !df_streq(masked, *text);
-    discard(*text);
+    df_str_wipe(text);
     *text = masked;
     return 0;
 }
@@ -37,7 +29,7 @@ static int mask_number(const struct df_redact_set *set, cJSON *item, bool *ret_c
         return -1;
     if (!changed)
         return 0;
-    discard(item->valuestring); /* the digits, if they were kept as text */
+    df_str_wipe(&item->valuestring); /* the digits, if they were kept as text */
     item->type = cJSON_String;
     item->valuestring = DF_TAKE(text);
     *ret_changed = true;

@@ -27,13 +27,6 @@ struct df_redis {
 
 /* ---- making one ---- */
 
-static void wipe(char **text)
-{
-    if (*text)
-        explicit_bzero(*text, strlen(*text));
-    free(DF_TAKE(*text));
-}
-
 void df_redis_free(struct df_redis *r)
 {
     if (!r)
@@ -45,10 +38,10 @@ void df_redis_free(struct df_redis *r)
     df_redis_cluster_free(r->cluster);
     df_redis_tls_free(r->tls);
     df_strs_free(&r->hosts);
-    wipe(&r->user);
-    wipe(&r->password);
-    wipe(&r->sentinel_user);
-    wipe(&r->sentinel_password);
+    df_str_wipe(&r->user);
+    df_str_wipe(&r->password);
+    df_str_wipe(&r->sentinel_user);
+    df_str_wipe(&r->sentinel_password);
     free(r->primary);
     free(r);
 }

@@ -139,9 +139,7 @@ static int send_call(struct df_terrakube_api *a, const struct call *c, struct df
         return df_fail_oom(err);
     }
     int result = send_text(a, c, body, ret, err);
-    if (body)
-        explicit_bzero(body, strlen(body)); /* log and context may have secrets */
-    free(body);
+    df_str_wipe(&body); /* log and context may have secrets */
     return result;
 }
 

@@ -404,13 +404,6 @@ int df_terrakube_settings_read(const struct df_strs *env, struct df_terrakube_se
     return 0;
 }
 
-static void wipe(char **text)
-{
-    if (*text)
-        explicit_bzero(*text, strlen(*text));
-    free(DF_TAKE(*text));
-}
-
 bool df_terrakube_has_redis(const struct df_terrakube_settings *s)
 {
     return s->redis.host || s->redis.sentinels.len || s->redis.cluster_nodes.len;
@@ -419,8 +412,8 @@ bool df_terrakube_has_redis(const struct df_terrakube_settings *s)
 void df_terrakube_settings_free(struct df_terrakube_settings *s)
 {
     for (size_t i = 0; i < DF_ARRAY_SIZE(texts); i++)
-        wipe(text_at(s, texts[i].at));
-    wipe(&s->gcp.credentials);
+        df_str_wipe(text_at(s, texts[i].at));
+    df_str_wipe(&s->gcp.credentials);
     free(DF_TAKE(s->ca_pem));
     free(DF_TAKE(s->redis.ca_pem));
     df_strs_free(&s->redis.cluster_nodes);

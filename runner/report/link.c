@@ -32,19 +32,12 @@ struct df_link {
     bool has_left;    /* the last attempt left the leader */
 };
 
-static void wipe_text(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
-
 void df_link_free(struct df_link *l)
 {
     if (!l)
         return;
     df_http_free(l->http);
-    wipe_text(l->token);
+    df_str_wipe(&l->token);
     free(l->leader);
     free(l->server);
     free(l->endpoint_file);
@@ -119,12 +112,12 @@ int df_link_set_step(struct df_link *l, const char *uid, const char *token, stru
     DF_FREE char *own_uid = strdup(uid);
     char *own_token = strdup(token);
     if (!own_uid || !own_token) {
-        wipe_text(own_token);
+        df_str_wipe(&own_token);
         return df_fail_oom(err);
     }
     free(l->uid);
     l->uid = DF_TAKE(own_uid);
-    wipe_text(l->token);
+    df_str_wipe(&l->token);
     l->token = own_token;
     free(DF_TAKE(l->standby));
     free(DF_TAKE(l->token_file));

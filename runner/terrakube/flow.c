@@ -8,9 +8,7 @@ void df_terrakube_flow_free(struct df_terrakube *t)
     df_terrakube_job_free(&t->job);
     df_terrakube_scripts_free(&t->scripts);
     df_strs_wipe(&t->variables);
-    if (t->output_json)
-        explicit_bzero(t->output_json, strlen(t->output_json));
-    free(t->output_json);
+    df_str_wipe(&t->output_json);
     free(t->plan_place);
     free(t->known_hosts);
     t->output_json = t->plan_place = t->known_hosts = NULL;

@@ -76,9 +76,7 @@ static int add_password(const char *vcs_type, const char *token, cJSON *to, stru
         return df_err_wrap(err, "the token of the managed identity for Azure DevOps");
     int failed = df_json_add_str(to, "username", user_of(vcs_type), err) < 0 ||
                  df_json_add_str(to, "password", fetched ? fetched : token, err) < 0;
-    if (fetched)
-        explicit_bzero(fetched, strlen(fetched));
-    free(fetched);
+    df_str_wipe(&fetched);
     return failed ? -1 : 0;
 }
 
@@ -333,8 +331,6 @@ int df_terrakube_source_add_module_key(const struct df_terrakube_payload *p,
                     df_json_set_str(files, MODULE_HOSTS, known_hosts ? known_hosts : "", err) < 0 ||
                     df_json_set_str(env, "GIT_SSH_COMMAND", command, err) < 0))
         failed = -1;
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
+    df_str_wipe(&text);
     return failed;
 }

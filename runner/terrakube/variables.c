@@ -140,9 +140,7 @@ static int write_texts(const cJSON *texts, const char *dir, struct df_strs *to, 
     char *text = df_json_print(texts);
     int failed = text ? write_file(dir, "terrakube.tfvars.json", text, strlen(text), to, err)
                       : df_fail_oom(err);
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
+    df_str_wipe(&text);
     return failed;
 }
 

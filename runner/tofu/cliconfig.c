@@ -70,8 +70,7 @@ static int write_config(const cJSON *config, const char *path, struct df_err *er
     int failed =
         df_buf_check(&text, err) < 0 || df_fs_write(path, text.data, text.len, 0600, err) < 0;
     df_buf_wipe(&text);
-    explicit_bzero(json, strlen(json));
-    free(json);
+    df_str_wipe(&json);
     return failed ? -1 : 0;
 }
 

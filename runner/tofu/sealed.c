@@ -179,7 +179,6 @@ int df_sealed_variables(const cJSON *step, const char *secret_dir, struct df_str
     if (!text)
         return df_fail_oom(err);
     int result = write_var_file(secret_dir, "sealed.tfvars.json", text, args, err);
-    explicit_bzero(text, strlen(text));
-    free(text);
+    df_str_wipe(&text);
     return result;
 }

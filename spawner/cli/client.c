@@ -18,9 +18,7 @@ struct df_client {
 void df_client_address_free(struct df_client_address *a)
 {
     free(a->url);
-    if (a->token)
-        explicit_bzero(a->token, strlen(a->token));
-    free(a->token);
+    df_str_wipe(&a->token);
     free(a->ca_file);
     *a = (struct df_client_address){0};
 }

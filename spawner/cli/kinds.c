@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "spawner/cli/terrakube.h"
 #include "spawner/cli/text.h"
+#include "spawner/model/accepted.h"
 #include "spawner/model/errored_states.h"
 
 static const struct df_column executor_columns[] = {
@@ -204,7 +205,8 @@ static const char *const task_states[] = {"status.reason", NULL};
 
 static const struct df_shown kinds[] = {
     {"executors", "executor", "executors|executor|exec|ex", "metadata.name", executor_states,
-     "provision|provisioned|destroy|destroyed|ready|queued|in_progress|done|error|pending|unknown",
+     "provision|provisioned|destroy|destroyed|ready|refused|queued|in_progress|done|error|pending|"
+     "unknown",
      executor_columns, executor_details},
     {"runs", "run", "runs|run", "metadata.name", run_states,
      "Pending|Running|WaitingApproval|Succeeded|Failed|Canceled|Discarded", run_columns,
@@ -307,10 +309,14 @@ static void add_changes(struct df_buf *out, const cJSON *summary)
                           (long long)df_json_int(summary, "destroy", 0));
 }
 
-static void add_status(struct df_buf *out, const cJSON *status)
+/* Of an executor that has run, the word says what the last run did, also if an edit is refused. */
+static void add_status(struct df_buf *out, const cJSON *executor)
 {
-    add_scalar(out, df_json_at(status, "status"));
-    if (df_json_at(status, "erroredStates"))
+    const char *status = df_json_str(executor, "status.status");
+    (void)df_buf_adds(out, status ? status : "");
+    if (df_doc_is_refused(executor) && !df_streq(status, "refused"))
+        (void)df_buf_adds(out, ", edit refused");
+    if (df_json_at(executor, "status.erroredStates"))
         (void)df_buf_adds(out, ", errored state");
 }
 
@@ -357,7 +363,7 @@ static void add_cell(struct df_buf *out, const struct df_column *column, const c
         (void)df_buf_addf(out, "%.12s", cJSON_IsString(value) ? value->valuestring : "");
         break;
     case DF_CELL_STATUS:
-        add_status(out, value);
+        add_status(out, item);
         break;
     case DF_CELL_ERRORED:
         add_errored(out, item);

@@ -2,11 +2,13 @@
 #include "spawner/cli/commands.h"
 #include "spawner/cli/named.h"
 #include "spawner/cli/view.h"
+#include "spawner/model/model.h"
 
 struct tail {
     struct df_view view;
     char last_id[DF_SSE_ID];
     bool events; /* the stream has lines of JSON instead of text */
+    bool shown;  /* a piece of it */
     bool ended;
 };
 
@@ -26,7 +28,9 @@ static char *log_path(const struct df_cli *cli, const char *run, bool follow)
 
 static int show_piece(void *arg, const char *bytes, size_t n)
 {
-    df_view_log(arg, bytes, n);
+    struct tail *t = arg;
+    t->shown = t->shown || n;
+    df_view_log(&t->view, bytes, n);
     return 0;
 }
 
@@ -37,9 +41,7 @@ static int show_text(struct tail *t, const struct df_sse_event *event)
     if (df_json_parse(event->data, event->len, &piece, &err) < 0)
         return 0;
     const char *text = df_json_str(piece, "text");
-    if (text)
-        df_view_log(&t->view, text, strlen(text));
-    return 0;
+    return text ? show_piece(t, text, strlen(text)) : 0;
 }
 
 static int on_event(void *arg, const struct df_sse_event *event)
@@ -53,9 +55,8 @@ static int on_event(void *arg, const struct df_sse_event *event)
         return 0;
     if (!t->events)
         return show_text(t, event);
-    df_view_log(&t->view, event->data, event->len);
-    df_view_log(&t->view, "\n", 1);
-    return 0;
+    (void)show_piece(t, event->data, event->len);
+    return show_piece(t, "\n", 1);
 }
 
 /* After a broken connection the stream is resumed after its last event. */
@@ -79,6 +80,19 @@ static int follow(struct df_cli *cli, const char *path, struct tail *t, struct d
     }
 }
 
+/* Of a run that has not begun there is nothing to show: says so. */
+static int note_nothing(struct df_cli *cli, const char *name, struct df_err *err)
+{
+    DF_JSON cJSON *run = NULL;
+    if (df_cli_get(cli, df_shown_of("runs"), name, &run, err) < 0)
+        return -1;
+    bool is_final = df_run_is_final(run);
+    df_cli_note("run %s is %s and has nothing in its log%s: `dayfly why %s` says %s", name,
+                df_run_phase(run), is_final ? "" : " yet", name,
+                is_final ? "why" : "what it waits for");
+    return 0;
+}
+
 int df_cmd_logs(struct df_cli *cli, struct df_err *err)
 {
     DF_FREE char *run = NULL;
@@ -92,7 +106,7 @@ int df_cmd_logs(struct df_cli *cli, struct df_err *err)
     struct tail t = {.events = df_arg_given(&cli->args, "events")};
     df_view_init(&t.view, STDOUT_FILENO, cli->out_tty, cli->out_tty && cli->color && !t.events);
     int result = following ? follow(cli, path, &t, err)
-                           : df_client_fetch(cli->client, path, show_piece, &t.view, err);
+                           : df_client_fetch(cli->client, path, show_piece, &t, err);
     df_view_free(&t.view);
-    return result;
+    return result < 0 || t.shown ? result : note_nothing(cli, run, err);
 }

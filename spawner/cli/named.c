@@ -150,14 +150,30 @@ int df_named_parse(struct df_cli *cli, char *const *words, size_t count, struct 
 
 /* ---- a run ---- */
 
+/* *ret: the newest run of the executor, or NULL. Its status tells only of runs that had their turn. */
+static int newest_run(struct df_cli *cli, const char *executor, cJSON **ret, struct df_err *err)
+{
+    DF_FREE char *path = df_path("executors", executor, "runs", NULL);
+    DF_FREE char *full = path ? df_strf("%s?limit=1", path) : NULL;
+    DF_JSON cJSON *runs = NULL;
+    if (!full)
+        return df_fail_oom(err);
+    if (df_cli_list_some(cli, full, 1, &runs, err) < 0)
+        return -1;
+    *ret = cJSON_DetachItemFromArray(runs, 0);
+    return 0;
+}
+
 static int latest_run(struct df_cli *cli, const char *executor, char **ret, struct df_err *err)
 {
-    DF_JSON cJSON *doc = NULL;
+    DF_JSON cJSON *doc = NULL, *newest = NULL;
     if (df_cli_get(cli, df_shown_of("executors"), executor, &doc, err) < 0)
         return -1;
     const char *run = df_json_str(doc, "status.lastRun.name");
+    if (!run && newest_run(cli, executor, &newest, err) < 0)
+        return -1;
     if (!run)
-        run = df_json_str(doc, "status.activeRun");
+        run = df_json_str(newest, "metadata.name");
     if (!run)
         return df_fail(err, DF_ERR_NOT_FOUND, "executor %s has no run yet: `dayfly run %s`",
                        executor, executor);

@@ -247,8 +247,9 @@ const struct df_reason df_reasons[] = {
     {"InvalidPlacement", "The merged placement is not a valid pod; nothing was run.",
      "The message names the field and the value: see docs/placement.md."},
     {"PlacementDenied", "The pod asks for what the caller, or any step, may not have; nothing ran.",
-     "The message names the field, the rule and who may: take the field out, ask an admin, or have "
-     "the operator extend placement.allow."},
+     "The message names the field and the key of the service's configuration that the operator can "
+     "extend. What kubectl applies counts as of the role write unless the admission webhook names "
+     "an admin (docs/placement.md)."},
     {"OOMKilled", "The container needed more memory than its limit and was killed.",
      "Raise placement.resources.limits.memory."},
     {"Evicted", "The pod was evicted from its node.",

@@ -98,7 +98,54 @@ static void add_wait(const cJSON *waiting, struct df_buf *out)
     (void)df_buf_adds(out, "\nIt goes on by itself when that is over.\n");
 }
 
-static void add_waiting(const cJSON *run, struct df_buf *out)
+/* A run that was applied is not accepted before its executor is there. */
+static void add_turn(const cJSON *run, const cJSON *executor, struct df_buf *out)
+{
+    const char *name = df_json_str(run, "spec.executorRef.name");
+    if (executor)
+        (void)df_buf_addf(out,
+                          "It waits for its turn: runs of an executor go one at a time, "
+                          "`dayfly get runs --executor %s` lists them.\n",
+                          name);
+    else
+        (void)df_buf_addf(out,
+                          "Its executor %s does not exist: it waits until somebody makes it, and "
+                          "fails after timeouts.pending.\n",
+                          name);
+}
+
+/* Of a run under way, the step that no runner has begun, or NULL. */
+static const cJSON *waiting_step(const cJSON *tasks)
+{
+    const cJSON *task = NULL;
+    cJSON_ArrayForEach (task, tasks) {
+        if (!df_task_is_final(task) && !df_task_has_runner(task))
+            return task;
+    }
+    return NULL;
+}
+
+static void add_progress(const cJSON *run, const cJSON *tasks, struct df_buf *out)
+{
+    const cJSON *step = waiting_step(tasks);
+    const char *message = step ? df_task_message(step) : NULL;
+    if (!step) {
+        (void)df_buf_addf(out, "It is under way: `dayfly logs -f %s` follows it.\n",
+                          df_json_str(run, "metadata.name"));
+        return;
+    }
+    (void)df_buf_addf(out, "Its step %s waits for its %s", df_json_str(step, "metadata.name"),
+                      df_streq(df_json_str(step, "spec.engine"), "job") ? "pod" : "runner");
+    if (!df_str_empty(message)) {
+        (void)df_buf_adds(out, ": ");
+        df_text_safe(out, message, strlen(message));
+    }
+    (void)df_buf_addc(out, '\n');
+}
+
+/* executor: NULL: there is none. */
+static void add_waiting(const cJSON *run, const cJSON *tasks, const cJSON *executor,
+                        struct df_buf *out)
 {
     const char *name = df_json_str(run, "metadata.name");
     const cJSON *waiting = df_waiting_of(run);
@@ -110,12 +157,9 @@ static void add_waiting(const cJSON *run, struct df_buf *out)
                           "`dayfly discard %s`.\n",
                           name, name);
     else if (df_streq(df_run_phase(run), "Pending"))
-        (void)df_buf_addf(out,
-                          "It waits for its turn: runs of an executor go one at a time, "
-                          "`dayfly get runs --executor %s` lists them.\n",
-                          df_json_str(run, "spec.executorRef.name"));
+        add_turn(run, executor, out);
     else
-        (void)df_buf_addf(out, "It is under way: `dayfly logs -f %s` follows it.\n", name);
+        add_progress(run, tasks, out);
 }
 
 static void add_cause(const cJSON *run, struct df_buf *out)
@@ -218,18 +262,6 @@ static void add_next(const cJSON *run, struct df_buf *out)
         (void)df_buf_addf(out, "What to do: %s\n", elsewhere ? elsewhere : known->next);
 }
 
-/* Adds why the step has not started. */
-static void add_obstacle(const cJSON *task, struct df_buf *out)
-{
-    const char *message = df_task_message(task);
-    bool is_past = df_task_is_final(task) || df_task_has_runner(task);
-    if (is_past || df_str_empty(message))
-        return;
-    (void)df_buf_adds(out, "  It waits: ");
-    df_text_safe(out, message, strlen(message));
-    (void)df_buf_addc(out, '\n');
-}
-
 static int add_tasks(const struct df_cli *cli, const cJSON *tasks, struct df_buf *out,
                      struct df_err *err)
 {
@@ -245,7 +277,6 @@ static int add_tasks(const struct df_cli *cli, const cJSON *tasks, struct df_buf
             (void)df_buf_addf(out, ", process %lld on %s", (long long)pid,
                               df_json_str(task, "status.claimedBy.host"));
         (void)df_buf_addc(out, '\n');
-        add_obstacle(task, out);
         if (df_timeline_add(task, df_cli_text_shape(cli), out, err) < 0)
             return -1;
         df_unrecorded_add(task, out);
@@ -268,21 +299,17 @@ static int64_t took_us(const cJSON *run)
     return us > 0 ? us : df_text_span(run, "status.startedAt", "status.finishedAt", df_real_us());
 }
 
-/* *ret: the executor of the run or step, if it keeps an errored state of that run; else NULL. */
-static int find_errored(struct df_cli *cli, const char *executor, const char *run, cJSON **ret,
-                        struct df_err *err)
+/* *ret: the executor of the run or step, or NULL: there is none. */
+static int find_executor(struct df_cli *cli, const char *name, cJSON **ret, struct df_err *err)
 {
-    DF_FREE char *path = executor ? df_path("executors", executor, NULL) : NULL;
-    DF_JSON cJSON *doc = NULL;
+    DF_FREE char *path = name ? df_path("executors", name, NULL) : NULL;
     struct df_err why = {0};
-    if (!executor)
+    if (!name)
         return 0;
     if (!path)
         return df_fail_oom(err);
-    if (df_cli_call(cli, "GET", path, NULL, &doc, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
+    if (df_cli_call(cli, "GET", path, NULL, ret, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
-    if (df_errored_is_of(doc, run))
-        *ret = DF_TAKE(doc);
     return 0;
 }
 
@@ -299,9 +326,9 @@ static void add_next_of_errored(const cJSON *executor, struct df_buf *out)
                       name, name, name);
 }
 
-/* errored: the executor, if it keeps an errored state of the run; else NULL. */
+/* executor: NULL: there is none. */
 static int print_cause(struct df_cli *cli, const cJSON *run, const cJSON *tasks,
-                       const cJSON *errored, struct df_buf *out, struct df_err *err)
+                       const cJSON *executor, struct df_buf *out, struct df_err *err)
 {
     char took[DF_SHORT_TEXT];
     const char *name = df_json_str(run, "metadata.name"), *step = last_step(run);
@@ -311,14 +338,14 @@ static int print_cause(struct df_cli *cli, const cJSON *run, const cJSON *tasks,
     if (df_run_is_final(run))
         add_cause(run, out);
     else
-        add_waiting(run, out);
+        add_waiting(run, tasks, executor, out);
     if (add_tasks(cli, tasks, out, err) < 0)
         return -1;
     (void)df_buf_addc(out, '\n');
     if (df_streq(df_run_phase(run), "Failed") && step && add_log(cli, run, step, out, err) < 0)
         return -1;
-    if (errored)
-        add_next_of_errored(errored, out);
+    if (df_errored_is_of(executor, name))
+        add_next_of_errored(executor, out);
     else
         add_next(run, out);
     return df_buf_check(out, err);
@@ -327,14 +354,14 @@ static int print_cause(struct df_cli *cli, const cJSON *run, const cJSON *tasks,
 static int why_run(struct df_cli *cli, const char *name, struct df_buf *out, struct df_err *err)
 {
     DF_FREE char *path = df_path("runs", name, NULL);
-    DF_JSON cJSON *run = NULL, *tasks = NULL, *errored = NULL;
+    DF_JSON cJSON *run = NULL, *tasks = NULL, *executor = NULL;
     if (!path)
         return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &run, err) < 0 ||
         df_summary_tasks(cli, name, &tasks, err) < 0 ||
-        find_errored(cli, df_json_str(run, "spec.executorRef.name"), name, &errored, err) < 0)
+        find_executor(cli, df_json_str(run, "spec.executorRef.name"), &executor, err) < 0)
         return -1;
-    return print_cause(cli, run, tasks, errored, out, err);
+    return print_cause(cli, run, tasks, executor, out, err);
 }
 
 /* "restart, workflow of deployment/web: Completed", "tk-12-…, terraformPlan of net, job 12: Planned" */
@@ -353,12 +380,11 @@ static void add_heading(const cJSON *task, struct df_buf *out)
 static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, struct df_err *err)
 {
     DF_FREE char *path = df_path("taskactions", name, NULL);
-    DF_JSON cJSON *task = NULL, *errored = NULL;
+    DF_JSON cJSON *task = NULL, *executor = NULL;
     if (!path)
         return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &task, err) < 0 ||
-        find_errored(cli, df_json_str(task, "spec.executorRef.name"),
-                     df_json_str(task, "spec.runRef.name"), &errored, err) < 0)
+        find_executor(cli, df_json_str(task, "spec.executorRef.name"), &executor, err) < 0)
         return -1;
     const char *message = df_task_message(task);
     const struct df_reason *known = df_task_is_terrakube(task)
@@ -375,9 +401,9 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
         add_wait(df_waiting_of(task), out);
     if (df_timeline_add(task, df_cli_text_shape(cli), out, err) < 0)
         return -1;
-    if (errored) {
+    if (df_errored_is_of(executor, df_json_str(task, "spec.runRef.name"))) {
         (void)df_buf_addc(out, '\n');
-        add_next_of_errored(errored, out);
+        add_next_of_errored(executor, out);
     } else if (known && known->next) {
         (void)df_buf_addf(out, "\nWhat to do: %s\n", known->next);
     }

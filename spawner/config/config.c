@@ -10,6 +10,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/parse.h"
+#include "common/kube/kube.h"
 #include "spawner/config/keys.h"
 #include "spawner/model/instance.h"
 #include "spawner/model/model.h"
@@ -178,6 +179,13 @@ static int check_listen(const char *listen, bool *ret_loopback, struct df_err *e
 bool df_config_has_tls(const struct df_config *c)
 {
     return c->tls_cert_file || c->tls_names.len;
+}
+
+const char *df_config_namespace(const struct df_config *c, const struct df_kube *kube)
+{
+    if (c->kube_namespace)
+        return c->kube_namespace;
+    return kube ? df_kube_namespace(kube) : NULL;
 }
 
 /* Wildcards are refused, because a spawner has only one name, or a few. */

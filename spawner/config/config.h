@@ -171,6 +171,11 @@ struct df_allow df_config_allow(const struct df_config *c, const struct df_never
 int df_config_never(const struct df_config *c, const char *name_space, const char *account,
                     struct df_never *ret, struct df_err *err) DF_MUST_CHECK;
 
+struct df_kube;
+/* The namespace of the service: kubernetes.namespace, or that of the cluster's configuration. Borrowed from
+ * both. NULL: kube is NULL, and nobody said. */
+const char *df_config_namespace(const struct df_config *c, const struct df_kube *kube);
+
 /* True if the server has TLS. */
 bool df_config_has_tls(const struct df_config *c);
 

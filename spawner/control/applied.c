@@ -107,6 +107,14 @@ static const char *word_of(const struct df_err *why)
     return DF_REASON_REFUSED;
 }
 
+/* With kubectl even an admin of the cluster may be refused. */
+static void explain_role(const struct df_stamp *by, struct df_err *why)
+{
+    if (!by->is_named && df_streq(why->reason, DF_REASON_PLACEMENT_DENIED))
+        (void)df_err_wrap(why, "no admission webhook says who applied it (kubernetes.webhook), so "
+                               "it counts as of a caller with the role write");
+}
+
 struct verdict {
     enum df_kind kind;
     int64_t generation;       /* of the spec that was checked */
@@ -147,12 +155,13 @@ static int set_refused(cJSON *doc, void *arg, struct df_err *err)
                                   : refuse_task(doc, v->why, now_us, err);
 }
 
-static int refuse(struct df_control *c, enum df_kind kind, const cJSON *doc,
-                  const struct df_err *why, struct df_err *err)
+static int refuse(struct df_control *c, enum df_kind kind, const cJSON *doc, struct df_err *why,
+                  struct df_err *err)
 {
     struct verdict v = {.kind = kind, .why = why};
-    df_warn("%s %s was applied and is refused: %s", df_kind_name(kind), name_of(doc), why->message);
     const struct df_stamp by = stamp_of(c->s, doc, DF_STAMP_REQUESTED);
+    explain_role(&by, why);
+    df_warn("%s %s was applied and is refused: %s", df_kind_name(kind), name_of(doc), why->message);
     note_deed(c, kind, doc, "create", &by, why);
     return kind == DF_KIND_TASK_ACTION
                ? df_task_modify(c->s, name_of(doc), set_refused, &v, NULL, err)
@@ -174,7 +183,8 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
     cJSON *status = df_json_object_at(executor, "status");
     if (df_json_set(status, "revision", cJSON_CreateNumber((double)v->generation), err) < 0 ||
         df_json_set(status, "observedGeneration", cJSON_CreateNumber((double)v->generation), err) <
-            0)
+            0 ||
+        df_executor_set_refused(executor, !good, err) < 0)
         return -1;
     return df_set_conditions(executor, good ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
                              good ? ACCEPTED : word_of(v->why), good ? NULL : v->why->message,
@@ -212,6 +222,7 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
         if (!is_final(&why))
             return df_err_pass(err, &why);
         v.why = &why;
+        explain_role(&v.by, &why);
         df_warn("executor %s was applied and is refused: %s", name_of(executor), why.message);
     }
     note_deed(c, DF_KIND_EXECUTOR, executor, is_new ? "create" : "update", &v.by, v.why);

@@ -57,9 +57,10 @@ struct df_standby_pool {
     struct df_standby_view seen[DF_LIMIT_STANDBY]; /* the runners, at the last look */
     size_t seen_count;
     struct df_standby_tally tally;
-    int64_t taken_ms;   /* monotonic: a step took a runner */
-    int64_t crowded_ms; /* the same: the pod of a step found no place; 0: never */
-    int64_t swept_ms;   /* the same: those that have a step were looked through */
+    int64_t taken_ms; /* monotonic: a step took a runner */
+    int64_t
+        crowded_until_ms; /* the same: until then runners make room for a step without a place */
+    int64_t swept_ms;     /* the same: those that have a step were looked through */
 };
 
 /* With its demands. Its thread has ended. */

@@ -20,7 +20,7 @@ enum {
     REFILL_MS = 1000,  /* after a runner was taken, so that its step works first */
     LINGER_MS = 30000, /* of a class's surplus: its queue may grow again */
     QUIET_MS = 30000,  /* a runner that asks no more for so long is gone */
-    CROWD_MS = 60000,  /* after a pod that found no place */
+    CROWD_MS = 60000,  /* from the creation of a Job whose pod finds no place */
     SWEEP_MS = 60000,  /* between two looks at the runners that have a step */
 };
 
@@ -36,7 +36,7 @@ static bool has_room(struct df_standby_pool *pool, const struct df_demand *d, in
 /* A quota or the nodes have no room for a step that is to start. */
 static bool is_crowded(const struct df_standby_pool *pool)
 {
-    return pool->crowded_ms && df_mono_ms() < pool->crowded_ms + CROWD_MS;
+    return df_mono_ms() < pool->crowded_until_ms;
 }
 
 /* A runner that was taken comes back if its step has to wait for a slot. Those of which a person is asked
@@ -480,15 +480,22 @@ int df_standby_begin(struct df_task_pass *p, struct df_err *err)
     return 0;
 }
 
-static bool finds_no_place(const struct df_task_pass *p)
+/* For how long standby runners make room for the pod of this step; 0: it does not need any, or it has
+ * waited for so long that their places are not what it lacks: it may be too large for every node. */
+static int64_t crowd_left_ms(const struct df_task_pass *p)
 {
-    return !df_task_is_final(p->task) && !df_task_has_runner(p->task) && p->observed.lacks_room;
+    bool finds_no_place =
+        !df_task_is_final(p->task) && !df_task_has_runner(p->task) && p->observed.lacks_room;
+    int64_t age_ms = (df_real_us() - p->observed.since_us) / 1000;
+    return finds_no_place && age_ms < CROWD_MS ? CROWD_MS - age_ms : 0;
 }
 
-static void note_crowd(struct df_standby_pool *pool)
+static void note_crowd(struct df_standby_pool *pool, int64_t left_ms)
 {
+    int64_t until_ms = df_mono_ms() + left_ms;
     (void)pthread_mutex_lock(&pool->lock);
-    pool->crowded_ms = df_mono_ms();
+    if (until_ms > pool->crowded_until_ms)
+        pool->crowded_until_ms = until_ms;
     (void)pthread_cond_signal(&pool->changed);
     (void)pthread_mutex_unlock(&pool->lock);
 }
@@ -496,8 +503,9 @@ static void note_crowd(struct df_standby_pool *pool)
 void df_standby_observe(struct df_task_pass *p)
 {
     const char *id = df_shared_pod_host(p->task);
-    if (p->c->standby_pool && finds_no_place(p))
-        note_crowd(p->c->standby_pool);
+    int64_t crowd_ms = p->c->standby_pool ? crowd_left_ms(p) : 0;
+    if (crowd_ms)
+        note_crowd(p->c->standby_pool, crowd_ms);
     if (!p->c->s->standby || !df_standby_is(id))
         return;
     if (df_task_is_final(p->task) && !df_task_pass_is_alive(p))

@@ -17,8 +17,7 @@ int df_check_cluster(struct df_doctor_context *p, struct df_err *err)
         return -1;
     if (df_kube_get_raw(p->kube, "/version", &version, err) < 0)
         return df_err_wrap(err, "the API server %s does not answer", df_kube_server(p->kube));
-    p->service_ns =
-        p->config.kube_namespace ? p->config.kube_namespace : df_kube_namespace(p->kube);
+    p->service_ns = df_config_namespace(&p->config, p->kube);
     p->name_space = p->config.kube_step_space ? p->config.kube_step_space : p->service_ns;
     p->has |= DF_HAS_CLUSTER;
     const char *git = df_json_str(version, "gitVersion");

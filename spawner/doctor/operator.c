@@ -126,7 +126,7 @@ int df_check_authority(struct df_doctor_context *p, struct df_err *err)
     if (!name)
         return 0;
     const struct df_kube_at at = {
-        .resource = &df_kube_secrets, .name_space = df_kube_namespace(p->kube), .name = name};
+        .resource = &df_kube_secrets, .name_space = p->service_ns, .name = name};
     if (df_kube_get(p->kube, &at, &secret, err) < 0)
         return df_err_wrap(err,
                            "cannot read server.tls.secret %s: create it, empty, as "

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "common/base/clock.h"
+#include "common/kube/lease.h"
 #include "spawner/doctor/checks.h"
 #include "spawner/engine/job/job.h"
 #include "spawner/engine/job/job_object.h"
@@ -32,14 +33,27 @@ static int add_words(cJSON *args, const char *a, const char *b, struct df_err *e
     return df_json_append_str(args, a, err) < 0 ? -1 : df_json_append_str(args, b, err);
 }
 
-/* Replaces the argument "step" by "probe", keeps the other arguments, and adds the tools and the
- * plugin cache. */
+/* Where the replica is to which runners send what follows their claim. NULL: there is none that they are
+ * told of. The caller frees. */
+static char *leader_of(const struct df_doctor_context *p)
+{
+    const struct df_kube_at at = {
+        .resource = &df_kube_leases, .name_space = p->service_ns, .name = p->config.election_lease};
+    DF_JSON cJSON *lease = NULL;
+    if (!p->config.elects || df_kube_get(p->kube, &at, &lease, NULL) < 0)
+        return NULL;
+    const char *address = df_kube_annotation(lease, DF_LEASE_ADDRESS);
+    return address && df_starts_with(address, "https://") ? strdup(address) : NULL;
+}
+
+/* Replaces the argument "step" by "probe", keeps the other arguments, and adds the tools, the plugin
+ * cache and the leader. */
 static int set_arguments(const struct df_doctor_context *p, cJSON *container, struct df_err *err)
 {
     cJSON *args = df_json_array_at(container, "args");
     const cJSON *placement = p->config.kube_placement;
     const char *cache = df_placement_plugin_cache(placement);
-    DF_FREE char *tools = NULL;
+    DF_FREE char *tools = NULL, *leader = leader_of(p);
     if (df_json_bool(df_json_at(placement, "pluginCache"), "readOnly", false))
         cache = NULL;
     if (!args)
@@ -51,6 +65,8 @@ static int set_arguments(const struct df_doctor_context *p, cJSON *container, st
     if (!cJSON_ReplaceItemInArray(args, 0, cJSON_CreateString("probe")))
         return df_fail_oom(err);
     if (tools_text(p, &tools, err) < 0 || add_words(args, "--tools", tools, err) < 0)
+        return -1;
+    if (leader && add_words(args, "--leader", leader, err) < 0)
         return -1;
     return cache ? add_words(args, "--plugin-cache", cache, err) : 0;
 }

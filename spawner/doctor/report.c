@@ -39,6 +39,26 @@ int df_check_dns(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
+/* Runners fall back to the address that they have. */
+static void check_leader(struct df_doctor_context *p)
+{
+    const char *wrong = df_json_str(p->probe, "leader.error"), *url = probed(p, "leader.url");
+    int status = (int)df_json_int(p->probe, "leader.status", 0);
+    if (!wrong && status == 200)
+        df_finding(p, DF_LEVEL_OK, "pods reach the replica that leads at %s", url);
+    else if (!wrong)
+        df_finding(p, DF_LEVEL_WARN,
+                   "%s/livez, the replica that leads, answers pods with status %d: correct "
+                   "election.address",
+                   url, status);
+    else
+        df_finding(p, DF_LEVEL_WARN,
+                   "pods cannot reach the replica that leads at %s (%.400s), so each step loses up "
+                   "to a second twice: let the NetworkPolicy pass pods of steps to the spawner's "
+                   "pods at the port of listen",
+                   url, wrong);
+}
+
 int df_check_reach(struct df_doctor_context *p, struct df_err *err)
 {
     const char *wrong = df_json_str(p->probe, "server.error");
@@ -61,6 +81,8 @@ int df_check_reach(struct df_doctor_context *p, struct df_err *err)
                        "else than dayfly",
                        p->url, status);
     df_finding(p, DF_LEVEL_OK, "pods reach the spawner at %s", p->url);
+    if (df_json_at(p->probe, "leader"))
+        check_leader(p);
     return 0;
 }
 

@@ -64,11 +64,11 @@ static int get_or_create(struct df_kube *kube, const struct df_kube_at *at, stru
     return decode(key_text, key, err) < 0 ? -1 : decode(certificate_text, certificate, err);
 }
 
-int df_authority_shared(struct df_kube *kube, const char *secret, struct df_buf *key,
-                        struct df_buf *certificate, struct df_err *err)
+int df_authority_shared(struct df_kube *kube, const char *name_space, const char *secret,
+                        struct df_buf *key, struct df_buf *certificate, struct df_err *err)
 {
     const struct df_kube_at at = {
-        .resource = &df_kube_secrets, .name_space = df_kube_namespace(kube), .name = secret};
+        .resource = &df_kube_secrets, .name_space = name_space, .name = secret};
     struct df_err why = {0};
     for (int i = 0; i < TRIES; i++) {
         why = (struct df_err){0};

@@ -92,7 +92,8 @@ static int get_authority(const struct df_tls *t, const struct df_config *c, stru
         return df_fail(err, DF_ERR_USER,
                        "server.tls.secret: needs a cluster: neither store nor engine uses one");
     int result = c->tls_secret
-                     ? df_authority_shared(kube, c->tls_secret, &key, &cert, err)
+                     ? df_authority_shared(kube, df_config_namespace(c, kube), c->tls_secret, &key,
+                                           &cert, err)
                      : df_certificate_authority("dayfly certificate authority", &key, &cert, err);
     /* The key is written first: after a crash in between there is no certificate, and both are made
      * again. */

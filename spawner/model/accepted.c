@@ -28,6 +28,15 @@ bool df_executor_is_accepted(const cJSON *executor)
            df_json_int(executor, "metadata.generation", 1);
 }
 
+int df_executor_set_refused(cJSON *executor, bool is_refused, struct df_err *err)
+{
+    const char *from = is_refused ? "ready" : "refused", *to = is_refused ? "refused" : "ready";
+    cJSON *status = df_json_object_at(executor, "status");
+    return df_streq(df_json_str(status, "status"), from)
+               ? df_json_set_str(status, "status", to, err)
+               : 0;
+}
+
 int df_executor_check_accepted(const cJSON *executor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");

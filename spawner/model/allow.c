@@ -42,19 +42,20 @@ static const char *level_noun(const struct check *c)
     return nouns[c->cell.level];
 }
 
-static const char *way_out(const struct check *c)
+/* Who else can set it, beside the operator. */
+static const char *or_admin(const struct check *c)
 {
-    return c->cell.role == DF_ALLOW_ADMIN ? "the operator can add it there" : "ask an admin";
+    return c->cell.role == DF_ALLOW_ADMIN ? "" : ", or a caller with the role admin can set it";
 }
 
 static void deny_name(const struct check *c, const char *what, enum df_allow_list list,
                       const char *name, const struct df_path *path)
 {
     df_fault(c->faults, path,
-             "a caller with the role %s may not take the %s \"%.80s\" for %s "
-             "(placement.allow.%s.%s.%s); %s",
+             "a caller with the role %s may not take the %s \"%.80s\" for %s; the operator can add "
+             "it to placement.allow.%s.%s.%s of the service's configuration%s",
              role_word(c), what, name, level_noun(c), role_word(c), level_word(c),
-             df_allow_lists[list], way_out(c));
+             df_allow_lists[list], or_admin(c));
 }
 
 /* ---- one reference ---- */
@@ -145,9 +146,10 @@ static void check_quantity(const struct check *c, const cJSON *asked, const stru
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(limits, asked->string));
     if (most && cJSON_IsString(asked) && df_quantity(asked->valuestring) > df_quantity(most))
         df_fault(c->faults, path,
-                 "%.32s is more than the class %s allows (%.32s); take another class, or ask an "
-                 "admin",
-                 asked->valuestring, c->ask->class_name, most);
+                 "%.32s is more than the class %s allows (%.32s); take another class, or the "
+                 "operator can raise classes.%s.placement.resources.limits.%.32s of the service's "
+                 "configuration, or a caller with the role admin can set it",
+                 asked->valuestring, c->ask->class_name, most, c->ask->class_name, asked->string);
 }
 
 /* The limits of a class bind all but admins. */
@@ -172,8 +174,9 @@ static bool may_set(const struct check *c, const char *field, const struct df_pa
     if (df_allow_has(c->allow, &c->cell, DF_ALLOW_FIELDS, field))
         return true;
     df_fault(c->faults, &path,
-             "a caller with the role %s may not set it for %s (placement.allow.%s.%s.fields); %s",
-             role_word(c), level_noun(c), role_word(c), level_word(c), way_out(c));
+             "a caller with the role %s may not set it for %s; the operator can add it to "
+             "placement.allow.%s.%s.fields of the service's configuration%s",
+             role_word(c), level_noun(c), role_word(c), level_word(c), or_admin(c));
     return false;
 }
 

@@ -24,7 +24,7 @@ struct df_allow_ask {
 
 /* Checks the fields of a placement that differ from those of `old`, which the document had before;
  * both may be NULL. Class USER, reason PlacementDenied; the message names every fault with field,
- * value, rule and who may. */
+ * value, the key of the rule and who may. */
 int df_allow_check(const struct df_allow *a, const struct df_allow_ask *ask, const cJSON *placement,
                    const cJSON *old, struct df_err *err) DF_MUST_CHECK;
 

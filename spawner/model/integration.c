@@ -157,9 +157,7 @@ static int add_file(const struct provider *p, const struct key *k, const char *v
                    : df_json_set_str(to->binary, k->file, value, err);
     char *text = df_strf("%s%s", value, lacks_end ? "\n" : "");
     int result = text ? df_json_set_str(to->files, k->file, text, err) : df_fail_oom(err);
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
+    df_str_wipe(&text);
     return result;
 }
 

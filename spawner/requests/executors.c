@@ -78,7 +78,7 @@ static int carry_over(cJSON *doc, const cJSON *old, struct df_err *err)
     if (df_json_add(doc, "metadata", metadata, err) < 0 ||
         df_json_add(doc, "status", status, err) < 0 || failed)
         return df_fail_oom(err);
-    return 0;
+    return df_executor_set_refused(doc, false, err);
 }
 
 static int raise_revision(cJSON *doc, const cJSON *old, struct df_err *err)

@@ -351,6 +351,16 @@ def test_admission_objects_are_those_of_the_manifests_and_the_service_knows_of_t
     assert "${" not in json.dumps(docs) and "webhook" not in configuration(render())["kubernetes"]
 
 
+def test_a_class_that_keeps_more_pods_than_it_may_have_is_refused():
+    """As the service refuses it, but before the upgrade."""
+    for values in ("runner.classes.small.standby.min=3,runner.classes.small.standby.max=2",
+                   "runner.classes.small.standby.min=1,config.classes.small.standby.min=3,config.classes.small.standby.max=2"):
+        result = helm("template", "df", CHART, "--set", values, check=False)
+        assert result.returncode != 0 and "runner.classes.small.standby: max is 2 and min is 3; it must not be less" in result.stderr
+    said = configuration(render("--set", "runner.classes.small.standby.min=2,runner.classes.plain.limit=1"))["classes"]
+    assert said == {"small": {"standby": {"min": 2}}, "plain": {"limit": 1}}
+
+
 @pytest.mark.parametrize("values, said", [
     ("admission.enabled=true", "set admission.caBundle to it"),
     ("admission.enabled=true,tls.existingSecret=mine", "ca.crt of the Secret mine in the cluster"),

@@ -228,13 +228,29 @@ def test_what_only_the_spawner_can_refuse_says_so_and_can_be_mended(world, spec,
     assert conditions(executor) == {"Progressing": ("False", "InvalidDocument"), "Failed": ("True", "InvalidDocument"),
                                     "Succeeded": ("False", "InvalidDocument")}
     assert message in executor["status"]["conditions"][0]["message"]
+    assert executor["status"]["status"] == "refused"
     run = world.phase("first", "Failed")
     assert conditions(run)["Failed"] == ("True", "InvalidDocument")
     assert "was refused" in run["status"]["message"]
     world.namespace.apply(world.executor())
-    world.namespace.wait("executor", "net", lambda e: conditions(e)["Succeeded"] == ("True", "Accepted"))
+    world.namespace.wait("executor", "net", lambda e: conditions(e)["Succeeded"] == ("True", "Accepted") and e["status"]["status"] == "ready")
     world.namespace.apply(world.run("second", autoApprove=True))
     world.phase("second", "Succeeded")
+
+
+def test_why_of_a_run_says_that_its_executor_is_missing(world):
+    world.namespace.apply(world.run("first"))
+    assert "Its executor net does not exist" in world.home.dayfly("why", "first").stdout
+    world.namespace.apply(world.executor())
+    world.phase("first", "WaitingApproval")
+
+
+def test_the_latest_run_of_an_executor_may_be_one_that_was_refused(world):
+    world.namespace.apply(world.executor())
+    world.namespace.wait("executor", "net", lambda e: e.get("status", {}).get("conditions"))
+    world.namespace.apply(world.run("first", variables={"1x": 1}))
+    world.phase("first", "Failed")
+    assert world.home.dayfly("why", "net").stdout.startswith("first, provision of net: Failed")
 
 
 def test_a_run_that_brings_its_own_approval_is_refused(world):

@@ -170,6 +170,8 @@ def test_what_the_chart_installs_is_a_good_installation(world, tmp_path, shape):
         wrong = [f for f in document["findings"] if f["level"] != "ok" and f["check"] != "runner-rights"]
         assert result.returncode == 0 and wrong == [], wrong
         assert {"reach", "tool"} <= {f["check"] for f in document["findings"]}
+        leader = [f for f in document["findings"] if f["message"].startswith("pods reach the replica that leads at https://10.")]
+        assert len(leader) == (shape == "operator")
         release.helm("uninstall", release.name)
     finally:
         namespace.close()

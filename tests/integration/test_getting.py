@@ -92,6 +92,31 @@ def test_logs_and_why_of_an_executor_are_those_of_its_latest_run(three):
     assert "has no run yet" in three.dayfly("logs", "two", code=1).stderr
 
 
+def test_a_run_whose_step_has_no_runner_says_what_it_waits_for(home):
+    module, gate = slow(home)
+    with dayfly.Server(home, config="limits: {steps: 1}\n"):
+        home.dayfly("run", module, "--auto-approve", "--var", f"gate={gate}", "-d")
+        dayfly.wait_for("the apply to begin", lambda: begun(gate))
+        executors(home, ["one"])
+        home.dayfly("run", "one", "--auto-approve", "-d")
+        waits = "Its step one-1-plan waits for its runner: 1 step runs, the limit is 1 (limits.steps); it is the next\n"
+        dayfly.wait_for("the run to wait for a slot", lambda: waits in home.dayfly("why", "one").stdout)
+        assert "under way" not in home.dayfly("why", "one-1").stdout
+        empty = home.dayfly("logs", "one-1")
+        assert (empty.stdout, empty.stderr) == ("", "dayfly: run one-1 is Running and has nothing in its log yet: "
+                                                    "`dayfly why one-1` says what it waits for\n")
+        home.dayfly("run", "one", "--auto-approve", "-d")
+        home.dayfly("cancel", "one-2")
+        ended = "run one-2 is Canceled and has nothing in its log: `dayfly why one-2` says why\n"
+        for follow in ([], ["-f"]):
+            empty = home.dayfly("logs", "one-2", *follow)
+            assert empty.stdout == "" and ended in empty.stderr
+        gate.touch()
+        dayfly.wait_for("the run to end", lambda: home.json("get", "run", "one-1")["status"]["phase"] == "Succeeded")
+        shown = home.dayfly("logs", "one-1")
+        assert "Apply complete" in shown.stdout and shown.stderr == ""
+
+
 def test_get_all_shows_executors_runs_and_steps(three):
     three.dayfly("run", "one", "--action", "dry-run")
     assert names(three, "all") == ["executor/one", "executor/two", "executor/three", "run/one-1", "taskaction/one-1-plan"]

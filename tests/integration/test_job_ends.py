@@ -238,7 +238,7 @@ def look_at_all(worlds, namespace):
     for name in WATCHED:
         world, run = worlds.of(name), f"{name}-1"
         causes = filled(CAUSES[name].words, namespace.name)
-        result["waiting"][name] = [says(world, ["why", run], "It waits: ", *causes), says(world, ["describe", "run", run], "; ", *causes)]
+        result["waiting"][name] = [says(world, ["why", run], f"Its step {run}-plan waits for its pod: ", *causes), says(world, ["describe", "run", run], "; ", *causes)]
     for name in CAUSES:
         world = worlds.of(name)
         result[name] = {"run": world.ended(f"{name}-1"), "task": world.document("taskactions", f"{name}-1-plan"),

@@ -77,8 +77,8 @@ def test_a_run_by_write_chooses_where_it_runs_and_nothing_that_it_can_reach(poli
     runs = "/v1/executors/net/runs"
     policy.done("write", "POST", runs, run({"nodeSelector": {"a": "b"}, "labels": {"c": "d"}}))
     said = policy.refused("write", "POST", runs, run(TEMPLATE))
-    assert said == ("placement.podTemplate: a caller with the role write may not set it for a Run (placement.allow.write.run.fields); "
-                    "ask an admin")
+    assert said == ("placement.podTemplate: a caller with the role write may not set it for a Run; the operator can add it to "
+                    "placement.allow.write.run.fields of the service's configuration, or a caller with the role admin can set it")
     for placement in ({"serviceAccountName": "steps"}, {"image": "evil:1"}, {"env": [{"name": "A", "value": "b"}]},
                       {"secretMounts": [{"name": "team-db", "mountPath": "/s"}]}):
         assert "may not set it for a Run" in policy.refused("write", "POST", runs, run(placement))
@@ -119,8 +119,8 @@ def test_an_executor_from_before_a_rule_stays_and_only_what_an_edit_changes_is_c
     changed = policy.done(*edit({"description": "other", "placement": {"labels": {"a": "b"}}}), **patch)
     assert changed["spec"]["placement"] == {**given, "labels": {"a": "b"}}
     said = policy.refused(*edit({"placement": {"serviceAccountName": "boss"}}), **patch)
-    assert said == ('placement.serviceAccountName: a caller with the role admin may not take the service account "boss" for an Executor '
-                    "(placement.allow.admin.executor.serviceAccounts); the operator can add it there")
+    assert said == ('placement.serviceAccountName: a caller with the role admin may not take the service account "boss" for an Executor; '
+                    "the operator can add it to placement.allow.admin.executor.serviceAccounts of the service's configuration")
     assert "placement.podTemplate: " in policy.refused(*edit({"placement": None}), **patch)
 
 

@@ -355,7 +355,7 @@ static const struct text status_texts[] = {
     {"reason", "Why, in one word for machines."},
     {"message", "Why, in one sentence for people."},
     {"state", "provision, provisioned, destroy or destroyed."},
-    {"status", "ready, queued, in_progress, pending, done or error."},
+    {"status", "ready, refused, queued, in_progress, pending, done or error."},
     {"creator", "Who created it."},
     {"activeRun", "The run in progress, which blocks others."},
     {"erroredStates", "Of an Executor: states that its runs could not store. While there is one, "

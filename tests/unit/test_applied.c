@@ -185,8 +185,12 @@ static void who_writes_a_resource_chooses_no_pod(void **state)
         const char *name, *spec, *message;
     } cases[] = {
         {DF_KIND_RUN, "evil-1", "{'executorRef':{'name':'net'},'action':'provision'," TEMPLATE "}",
-         "placement.podTemplate: a caller with the role write may not set it for a Run "
-         "(placement.allow.write.run.fields); ask an admin"},
+         "no admission webhook says who applied it (kubernetes.webhook), so it counts as of a "
+         "caller "
+         "with the role write: "
+         "placement.podTemplate: a caller with the role write may not set it for a Run; "
+         "the operator can add it to placement.allow.write.run.fields of the service's "
+         "configuration, or a caller with the role admin can set it"},
         {DF_KIND_EXECUTOR, "evil-2", EXECUTOR(TEMPLATE),
          "placement.podTemplate: a caller with the role write may not set it for an Executor"},
         {DF_KIND_EXECUTOR, "evil-3",
@@ -208,6 +212,7 @@ static void who_writes_a_resource_chooses_no_pod(void **state)
             fail_msg("\"%s\" does not say \"%s\"", message, cases[i].message);
         assert_true(df_doc_is_refused(doc));
     }
+    assert_value(w, DF_KIND_EXECUTOR, "evil-2", "status.status", "refused");
     DF_JSON cJSON *body = json("{'action':'provision'}");
     struct df_err err = {0};
     assert_int_equal(df_request_create_run(
@@ -221,6 +226,7 @@ static void who_writes_a_resource_chooses_no_pod(void **state)
     err = (struct df_err){0};
     if (df_request_change_executor(&w->s, doc, old, DF_ROLE_ADMIN, false, NULL, &err) < 0)
         fail_msg("%s", err.message);
+    assert_value(w, DF_KIND_EXECUTOR, "evil-2", "status.status", "ready");
     run(w, "evil-2", ASKING);
 }
 

@@ -12,7 +12,9 @@
 #include "common/crypto/crypto.h"
 #include "common/http/http.h"
 #include "spawner/http/authority.h"
+#include "spawner/http/tls.h"
 #include "tests/unit/kube_server.h"
+#include "tests/unit/scratch.h"
 
 /* One Secret, kept as the API server does: what is written on an old resourceVersion is refused. */
 struct secret {
@@ -133,7 +135,7 @@ static void free_pair(struct pair *p)
 
 static int get(struct place *p, struct pair *to, struct df_err *err)
 {
-    return df_authority_shared(p->kube, "tls", &to->key, &to->certificate, err);
+    return df_authority_shared(p->kube, "here", "tls", &to->key, &to->certificate, err);
 }
 
 static void the_first_fills_the_secret_and_the_next_takes_the_same(void **state)
@@ -186,6 +188,37 @@ static void a_secret_that_nobody_made_is_an_error(void **state)
     assert_non_null(strstr(err.message, "server.tls.secret: Secret tls"));
 }
 
+/* Asks once, where the configuration says. */
+static void assert_asked_in(struct place *p, char *name_space, const char *path)
+{
+    DF_CLEANUP(df_strs_free) struct df_strs names = {0};
+    char secret[] = "tls";
+    void *dir = NULL;
+    struct df_tls *t = NULL;
+    struct df_err err = {0};
+    assert_int_equal(enter_scratch(&dir), 0);
+    (void)df_strs_add(&names, "dayfly.infra.svc");
+    const struct df_config config = {.data_directory = dir,
+                                     .kube_namespace = name_space,
+                                     .tls_secret = secret,
+                                     .tls_names = names};
+    if (df_tls_open(&config, p->kube, "https://dayfly.infra.svc", &t, &err) < 0)
+        fail_msg("%s", err.message);
+    df_tls_close(t);
+    (void)pthread_mutex_lock(&p->server.lock);
+    bool asked = strstr(df_buf_str(&p->server.seen), path);
+    (void)pthread_mutex_unlock(&p->server.lock);
+    assert_true(asked);
+    assert_int_equal(leave_scratch(&dir), 0);
+}
+
+static void the_secret_is_in_the_namespace_of_the_service(void **state)
+{
+    char configured[] = "infra"; /* the client's own is build */
+    assert_asked_in(*state, configured, "/namespaces/infra/secrets/tls");
+    assert_asked_in(*state, NULL, "/namespaces/build/secrets/tls");
+}
+
 int main(void)
 {
     df_log_setup(DF_LOG_ERROR, false, "test");
@@ -197,6 +230,7 @@ int main(void)
         TEST(who_is_second_by_a_moment_takes_what_the_first_has_written),
         TEST(a_half_of_a_pair_is_named_and_not_replaced),
         TEST(a_secret_that_nobody_made_is_an_error),
+        TEST(the_secret_is_in_the_namespace_of_the_service),
     };
     return cmocka_run_group_tests_name("authority", tests, NULL, NULL);
 }

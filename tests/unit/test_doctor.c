@@ -117,6 +117,17 @@ static void the_report_of_a_probe_decides_each_check(void **state)
          "host a.b (no such name)"},
         {df_check_reach, "{\"server\":{\"status\":200}}", "ok", "https://dayfly.infra.svc:8030"},
         {df_check_reach, "{\"server\":{\"status\":404}}", "fail", "status 404"},
+        {df_check_reach,
+         "{\"server\":{\"status\":200},\"leader\":{\"url\":\"https://10.0.0.7\",\"status\":200}}",
+         "ok", "pods reach the replica that leads at https://10.0.0.7"},
+        {df_check_reach,
+         "{\"server\":{\"status\":200},\"leader\":{\"url\":\"https://10.0.0.7\",\"status\":503}}",
+         "warn", "https://10.0.0.7/livez, the replica that leads, answers pods with status 503"},
+        {df_check_reach,
+         "{\"server\":{\"status\":200},\"leader\":{\"url\":\"https://"
+         "10.0.0.7\",\"class\":\"retry\","
+         "\"error\":\"timed out\"}}",
+         "warn", "cannot reach the replica that leads at https://10.0.0.7 (timed out)"},
         {df_check_reach, "{\"server\":{\"class\":\"retry\",\"error\":\"refused\"}}", "fail",
          "NetworkPolicy"},
         {df_check_reach, "{\"server\":{\"class\":\"denied\",\"error\":\"bad\"}}", "fail",

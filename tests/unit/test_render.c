@@ -147,6 +147,12 @@ static void lists_show_the_columns_of_their_kind(void **state)
          "NAME   STATE       STATUS   LAST RUN   PHASE   AGE\n"
          "net    provision   ready    -          -       -\n",
          false},
+        {"executor",
+         "[{'metadata':{'name':'net'},'spec':{},'status':{'state':'provisioned','status':'done',"
+         "'conditions':[{'type':'Progressing','status':'False','reason':'InvalidDocument'}]}}]",
+         "NAME   STATE         STATUS               LAST RUN   PHASE   AGE\n"
+         "net    provisioned   done, edit refused   -          -       -\n",
+         false},
         {"secret",
          "[{'name':'db','keys':['a','b'],'executors':['net'],'updatedAt':'2026-11-21T09:59:58Z'}]",
          "NAME   KEYS   EXECUTORS   CHANGED   SOURCE\n"

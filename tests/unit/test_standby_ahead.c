@@ -136,8 +136,8 @@ static void a_run_that_waits_for_a_person_gives_its_place_to_one_that_waits_for_
     await_removed(w, waits.id);
 }
 
-/* The pod of the plan of dns waits for a node, and a pass has seen why. */
-static void run_without_a_node(struct world *w, bool lacks_room)
+/* The pod of the plan of dns has waited for a node for so long, and a pass has seen why. */
+static void run_without_a_node(struct world *w, bool lacks_room, int64_t seconds)
 {
     const char *why = lacks_room ? "the nodes are full" : "no node fits";
     make_executor(w, "dns", "");
@@ -146,6 +146,7 @@ static void run_without_a_node(struct world *w, bool lacks_room)
     lock(w);
     seen->phase = DF_ENGINE_PENDING;
     seen->lacks_room = lacks_room;
+    seen->since_us = df_real_us() - seconds * 1000000;
     df_copy(seen->reason, sizeof(seen->reason), "Unschedulable");
     df_copy(seen->cause, sizeof(seen->cause), why);
     unlock(w);
@@ -158,7 +159,7 @@ static void a_runner_gives_its_place_to_a_step_for_which_the_nodes_are_too_full(
     struct world *w = *state;
     struct runner plan;
     struct standby_job j = begin_ahead(w, &plan);
-    run_without_a_node(w, true);
+    run_without_a_node(w, true, 0);
     await_removed(w, j.id);
 }
 
@@ -168,7 +169,18 @@ static void a_runner_stays_when_a_step_fits_no_node(void **state)
     struct world *w = *state;
     struct runner plan;
     struct standby_job j = begin_ahead(w, &plan);
-    run_without_a_node(w, false);
+    run_without_a_node(w, false, 0);
+    await_pool(w);
+    assert_false(is_removed(w, j.id));
+}
+
+/* Its pod may be too large for any node: then the runners of others cannot help it. */
+static void a_runner_stays_when_a_step_has_waited_for_room_for_a_minute(void **state)
+{
+    struct world *w = *state;
+    struct runner plan;
+    struct standby_job j = begin_ahead(w, &plan);
+    run_without_a_node(w, true, 61);
     await_pool(w);
     assert_false(is_removed(w, j.id));
 }
@@ -419,6 +431,7 @@ int main(void)
         TEST(a_run_that_waits_for_a_person_gives_its_place_to_one_that_waits_for_nobody),
         TEST(a_runner_gives_its_place_to_a_step_for_which_the_nodes_are_too_full),
         TEST(a_runner_stays_when_a_step_fits_no_node),
+        TEST(a_runner_stays_when_a_step_has_waited_for_room_for_a_minute),
         TEST(a_plan_that_nobody_has_claimed_has_no_runner_ahead),
         TEST(without_apply_ahead_each_apply_has_a_job_of_its_own),
         TEST(there_are_only_so_many_demands_and_one_of_each_run),

@@ -188,7 +188,12 @@ claims: {{ toJson . }}
 {{- define "dayfly.config" -}}
 {{- if and .Values.blobs.keySecret (not (dig "blobs" "location" "" .Values.config)) }}{{ fail "blobs.keySecret: its keys seal what is in a bucket: set config.blobs.location" }}{{ end }}
 {{- $file := tpl (.Files.Get "files/dayfly.yaml") . | fromYaml }}
-{{- mustMergeOverwrite $file (deepCopy .Values.config) | toYaml }}
+{{- $config := mustMergeOverwrite $file (deepCopy .Values.config) }}
+{{- range $name, $class := $config.classes }}
+{{- $min := dig "standby" "min" 0 (default dict $class) | int }}{{- $max := dig "standby" "max" $min (default dict $class) | int }}
+{{- if lt $max $min }}{{ fail (printf "runner.classes.%s.standby: max is %d and min is %d; it must not be less" $name $max $min) }}{{ end }}
+{{- end }}
+{{- toYaml $config }}
 {{- end }}
 
 {{/* One command of the test's pod: root, step, args */}}

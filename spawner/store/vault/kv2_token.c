@@ -31,19 +31,11 @@ int df_kv2_token_new(const struct df_kv2_server *server, const cJSON *auth,
     return 0;
 }
 
-static void forget(struct df_kv2_token *t)
-{
-    if (t->token)
-        explicit_bzero(t->token, strlen(t->token));
-    free(t->token);
-    t->token = NULL;
-}
-
 void df_kv2_token_free(struct df_kv2_token *t)
 {
     if (!t)
         return;
-    forget(t);
+    df_str_wipe(&t->token);
     (void)pthread_mutex_destroy(&t->lock);
     free(t);
 }
@@ -64,8 +56,7 @@ static int read_file(const char *path, char **ret, struct df_err *err)
         *ret = token;
         return 0;
     }
-    explicit_bzero(token, strlen(token));
-    free(token);
+    df_str_wipe(&token);
     (void)df_source_fail(err, DF_ERR_DENIED, "%s is not a file with a token", path);
     return -1;
 }
@@ -84,8 +75,7 @@ static int print_login(const cJSON *kubernetes, char **ret, struct df_err *err)
     int result = df_json_add_str(body, "role", df_json_str(kubernetes, "role"), err) < 0
                      ? -1
                      : df_json_add_str(body, "jwt", jwt, err);
-    explicit_bzero(jwt, strlen(jwt));
-    free(jwt);
+    df_str_wipe(&jwt);
     if (result < 0)
         return -1;
     *ret = df_json_print(body);
@@ -101,7 +91,7 @@ static int take_login(struct df_kv2_token *t, const cJSON *answer, const char *p
     if (df_str_empty(token))
         return df_source_fail(err, DF_ERR_DENIED, "POST %s/v1/%s: the answer has no token",
                               t->server.url, path);
-    forget(t);
+    df_str_wipe(&t->token);
     t->until_ms =
         life_s > 0 && life_s < INT32_MAX ? df_mono_ms() + life_s * 1000 * 2 / 3 : INT64_MAX;
     t->token = strdup(token);
@@ -121,8 +111,7 @@ static int log_in(struct df_kv2_token *t, struct df_err *err)
         return -1;
     const struct df_kv2_request request = {.method = "POST", .path = path, .body = body};
     int result = df_kv2_send(&t->server, &request, &status, &answer, err);
-    explicit_bzero(body, strlen(body));
-    free(body);
+    df_str_wipe(&body);
     if (result < 0)
         return -1;
     if (status == 404)
@@ -142,7 +131,7 @@ static int ensure_login(struct df_kv2_token *t, const char *refused, int64_t ask
     struct df_err why = {0};
     if (log_in(t, &why) == 0)
         return 0;
-    forget(t);
+    df_str_wipe(&t->token);
     t->failed_ms = df_mono_ms();
     t->failure = why;
     return df_err_pass(err, &why);

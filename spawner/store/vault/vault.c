@@ -203,8 +203,7 @@ int df_vault_run_put(struct df_vault *v, const char *id, const cJSON *values, st
     if (!text)
         return df_fail_oom(err);
     int result = put_text(v, id, text, err);
-    explicit_bzero(text, strlen(text));
-    free(text);
+    df_str_wipe(&text);
     return result;
 }
 

@@ -40,9 +40,7 @@ struct attempt {
 
 static void wipe_attempt(struct attempt *a)
 {
-    if (a->token)
-        explicit_bzero(a->token, strlen(a->token));
-    free(a->token);
+    df_str_wipe(&a->token);
 }
 #define ATTEMPT DF_CLEANUP(wipe_attempt) struct attempt
 
