@@ -66,9 +66,7 @@ int df_credentials_parse(const char *header, struct df_credentials *ret, struct 
 
 void df_credentials_wipe(struct df_credentials *c)
 {
-    if (c->secret)
-        explicit_bzero(c->secret, strlen(c->secret));
-    free(c->secret);
+    df_str_wipe(&c->secret);
     *c = (struct df_credentials){0};
 }
 

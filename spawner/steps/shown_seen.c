@@ -1,12 +1,5 @@
 #include "spawner/steps/shown_seen.h"
 
-static void wipe(char *text)
-{
-    if (text)
-        explicit_bzero(text, strlen(text));
-    free(text);
-}
-
 /* Each step has one place, which it may share with others. */
 static struct df_shown_seen_place *place_of(struct df_shown_seen *s, const char *step_uid)
 {
@@ -17,14 +10,14 @@ void df_shown_seen_keep(struct df_shown_seen *s, const char *step_uid, const cJS
 {
     char *text = df_json_print(seen);
     if (text && strlen(text) > DF_LIMIT_SHOWN_SEEN_BYTES)
-        wipe(DF_TAKE(text));
+        df_str_wipe(&text);
     (void)pthread_mutex_lock(&s->lock);
     struct df_shown_seen_place *p = place_of(s, step_uid);
     char *former = p->text;
     p->text = text;
     (void)snprintf(p->step_uid, sizeof(p->step_uid), "%s", step_uid);
     (void)pthread_mutex_unlock(&s->lock);
-    wipe(former);
+    df_str_wipe(&former);
 }
 
 cJSON *df_shown_seen_take(struct df_shown_seen *s, const char *step_uid)
@@ -38,12 +31,12 @@ cJSON *df_shown_seen_take(struct df_shown_seen *s, const char *step_uid)
     (void)pthread_mutex_unlock(&s->lock);
     if (text && df_json_parse(text, strlen(text), &seen, NULL) < 0)
         seen = NULL;
-    wipe(text);
+    df_str_wipe(&text);
     return seen;
 }
 
 void df_shown_seen_free(struct df_shown_seen *s)
 {
     for (size_t i = 0; i < DF_LIMIT_SHOWN_SEEN; i++)
-        wipe(DF_TAKE(s->places[i].text));
+        df_str_wipe(&s->places[i].text);
 }
