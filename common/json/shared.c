@@ -23,8 +23,9 @@ const cJSON *df_shared_new(cJSON *tree)
         cJSON_Delete(tree);
         return NULL;
     }
-    *s = (struct shared){.mark = MARK, .references = 1, .root = *tree};
-    cJSON_free(tree); /* the root alone: its members are those of s->root now */
+    *s = (struct shared){.mark = MARK, .references = 1, .root = {.type = tree->type}};
+    s->root.child = DF_TAKE(tree->child);
+    cJSON_Delete(tree); /* with its name, if it was a member */
     return &s->root;
 }
 

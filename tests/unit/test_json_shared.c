@@ -46,6 +46,16 @@ static void a_tree_lives_until_its_last_reference_is_dropped(void **state)
     df_shared_drop(NULL);
 }
 
+static void a_member_that_was_taken_out_is_shared_without_its_name(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *whole = tree_of("{\"object\":{\"a\":1}}");
+    DF_SHARED const cJSON *shared =
+        df_shared_new(cJSON_DetachItemFromObjectCaseSensitive(whole, "object"));
+    assert_null(shared->string);
+    assert_text(shared, "{\"a\":1}");
+}
+
 static void nothing_is_made_of_nothing(void **state)
 {
     (void)state;
@@ -111,6 +121,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_shared_tree_reads_like_the_one_it_was_made_of),
         cmocka_unit_test(a_tree_lives_until_its_last_reference_is_dropped),
+        cmocka_unit_test(a_member_that_was_taken_out_is_shared_without_its_name),
         cmocka_unit_test(nothing_is_made_of_nothing),
         cmocka_unit_test(who_wants_a_tree_of_its_own_gets_a_copy_while_others_share_it),
         cmocka_unit_test(the_last_owner_gets_the_tree_itself),

@@ -137,7 +137,7 @@ static void a_wait_that_was_told_before_a_restart_ends_with_the_next_success(voi
     struct world *w = *state;
     (void)await_start(w, STEP);
     fails(w, &one);
-    df_waits_free(&w->s.waits); /* as a new process begins */
+    df_wait_forget(&w->s, DF_KIND_TASK_ACTION, STEP); /* as a new process begins */
     DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, STEP);
     df_wait_adopt(&w->s, task);
     passes(w, &other);
