@@ -11,7 +11,8 @@
 
 #include "spawner/spawner.h"
 
-#define DF_HELD_REF_US INT64_C(1000000)
+/* Longer than a pod takes to its claim when ten start at once on two cores. */
+#define DF_HELD_REF_US INT64_C(5000000)
 
 /* Holds a copy of ref for the TaskAction, instead of that of an earlier attempt to start it. attempt: the
  * hash of the claim token (status.auth.claim), which each attempt writes before the engine is asked. */

@@ -8,6 +8,7 @@
 
 #include <fcntl.h>
 #include <pthread.h>
+#include <sched.h>
 
 #include "common/base/clock.h"
 #include "common/bundle/bundle.h"
@@ -16,6 +17,7 @@
 #include "spawner/identity/claim.h"
 #include "spawner/journal/held_refs.h"
 #include "spawner/journal/journal.h"
+#include "spawner/journal/transitions.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
@@ -388,6 +390,20 @@ static inline void await_value(struct world *w, enum df_kind kind, const char *n
         if (df_streq(found, expected))
             return;
         wait_for_change(w, mark);
+    }
+}
+
+/* Until the step's document has the reference to what the engine made for this attempt. Nobody has to
+ * wait until it is due. */
+static inline void await_ref(struct world *w, const char *step)
+{
+    for (bool has_ref = false; !has_ref;) {
+        (void)!df_task_write_held(&w->s, step, NULL);
+        DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, step);
+        has_ref = df_streq(df_json_str(task, "status.engineRef.name"), step) &&
+                  !df_json_bool(task, "status.engineRef.lost", false);
+        if (!has_ref)
+            (void)sched_yield();
     }
 }
 

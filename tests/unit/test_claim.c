@@ -192,7 +192,7 @@ static void where_the_engine_recorded_namespaceand_account_they_count(void **sta
 {
     struct world *w = *state;
     struct fake_step *s = await_start(w, STEP);
-    await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
+    await_ref(w, STEP);
     df_held_ref_forget(&w->s, STEP); /* its writer may not have done so yet */
     char ref[] = "{'kind':'Job','namespace':'team','serviceAccountName':'tofu'}";
     assert_int_equal(

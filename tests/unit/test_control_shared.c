@@ -64,7 +64,7 @@ static struct runner begin_plan(struct world *w)
         fail_msg("claim: %s", err.message);
     struct runner r = runner_of(w, s, doc);
     df_json_wipe(doc);
-    await_value(w, DF_KIND_TASK_ACTION, PLAN, "status.engineRef.name", PLAN);
+    await_ref(w, PLAN);
     return r;
 }
 
@@ -238,7 +238,7 @@ static void an_apply_whose_pod_is_gone_gets_one_of_its_own(void **state)
     end_processes(w, PLAN, 0, "exited with code 0");
     struct fake_step *s = await_start(w, APPLY);
     assert_string_equal(s->uid, uid);
-    await_value(w, DF_KIND_TASK_ACTION, APPLY, "status.engineRef.name", APPLY);
+    await_ref(w, APPLY);
     /* The old runner was only frozen. */
     assert_int_equal(claim_apply(&plan, uid, &pod_a, CLAIM_A, &doc, &err), -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);

@@ -78,7 +78,7 @@ static struct fake_step *make_offer(struct world *w)
 {
     static char host[] = ID;
     struct fake_step *s = await_start(w, STEP);
-    await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
+    await_ref(w, STEP);
     (void)pthread_mutex_lock(&w->engine.lock);
     fake_find(&w->engine, ID)->seen = s->seen; /* the pod lives */
     (void)pthread_mutex_unlock(&w->engine.lock);

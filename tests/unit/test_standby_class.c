@@ -148,7 +148,7 @@ static void a_step_whose_first_pod_died_gets_a_job_of_its_own_again(void **state
     start_with_class(w, KEEPS_ONE);
     await_held(w);
     run(w, "net", ASKING);
-    await_value(w, DF_KIND_TASK_ACTION, PLAN, "status.engineRef.name", PLAN);
+    await_ref(w, PLAN);
     release(w);
     (void)await_runner(w, "", 1);
     end_processes(w, PLAN, 137, "somebody deleted the pod");

@@ -239,7 +239,7 @@ static void a_step_that_leaves_a_runner_does_not_end_the_step_of_another_one(voi
     struct runner apply = claim_offer(w, j.id);
     make_executor(w, "dns", "");
     run(w, "dns", ASKING);
-    await_value(w, DF_KIND_TASK_ACTION, "dns-1-plan", "status.engineRef.name", "dns-1-plan");
+    await_ref(w, "dns-1-plan");
     assert_int_equal(
         df_store_modify(w->s.store, DF_KIND_TASK_ACTION, "dns-1-plan", set_ref, j.id, NULL, NULL),
         0);
@@ -322,7 +322,7 @@ static void the_sweep_ends_a_runner_that_its_step_has_left(void **state)
     DF_FREE char *another = begin_another(w);
     await_sweep(w, "standby-1", another);
     assert_over(w, "standby-1");
-    await_value(w, DF_KIND_TASK_ACTION, "dns-1-plan", "status.engineRef.name", "dns-1-plan");
+    await_ref(w, "dns-1-plan");
 }
 
 static void the_sweep_comes_again(void **state)

@@ -107,8 +107,7 @@ static void lose_try(struct world *w, int nth)
     struct fake_step *s = fake_find(&w->engine, STEP);
     s->seen.since_us = df_real_us() - INT64_C(10000000);
     (void)pthread_mutex_unlock(&w->engine.lock);
-    DF_FREE char *ref = NULL;
-    await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
+    await_ref(w, STEP);
     end_processes(w, STEP, -1, "killed by signal 9");
 }
 
@@ -140,7 +139,7 @@ static void another_try_keeps_nothing_of_the_one_before(void **state)
     lose_try(w, 1);
     struct runner r = claim(w, STEP);
     assert_int_equal(fake_find(&w->engine, STEP)->creates, 2);
-    await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.lost", ""); /* after the start */
+    await_ref(w, STEP); /* after the start */
     DF_JSON cJSON *document = NULL;
     struct df_err err = {0};
     assert_int_equal(try_claim(w, &lost, CLAIM_B, &document, &err), -1);
@@ -168,7 +167,7 @@ static void a_step_that_is_canceled_before_its_claim_is_aborted_and_no_more(void
     struct world *w = *state;
     begin(w, AUTO);
     (void)await_start(w, STEP);
-    await_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.kind", "local");
+    await_ref(w, STEP);
     assert_int_equal(
         df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "ann", "enough", NULL, NULL), 0);
     await_value(w, DF_KIND_TASK_ACTION, STEP, "spec.cancel.by", "ann");
