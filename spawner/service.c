@@ -344,7 +344,10 @@ static int start(struct df_service *s, struct df_err *err)
         start_api(s, err) < 0 || df_probe_blobs_start(p->blobs, &s->prober, err) < 0 ||
         start_work(s, err) < 0)
         return -1;
-    return open_door(s, err);
+    if (open_door(s, err) == 0)
+        return 0;
+    df_service_leave(s, false); /* what works already ends before its parts are closed */
+    return -1;
 }
 
 static void close_all(struct df_service *s)

@@ -2,7 +2,7 @@
  * json.h - cJSON with strict parsing and this project's error handling.
  *
  * Used for every document of bounded size. Whoever holds the root owns the tree. Thread rule: a
- * tree is used by one thread at a time.
+ * tree is used by one thread at a time, unless it is shared (shared.h).
  */
 #ifndef DF_JSON_H
 #define DF_JSON_H
@@ -33,8 +33,9 @@ int df_json_parse(const char *text, size_t n, cJSON **ret, struct df_err *err) D
 cJSON *df_json_whole(const char *digits);
 
 /* Like df_json_parse(), but skips members with these names (a list that ends with NULL) at every
- * level, without building their values. Skipped text is only searched for the ends of strings and
- * brackets. For large members that nobody reads. */
+ * level, without building their values; a name that begins with a dot is a path from the root
+ * (".metadata.managedFields", which arrays do not count in). Skipped text is only searched for the ends
+ * of strings and brackets. For large members that nobody reads. */
 int df_json_parse_without(const char *text, size_t n, const char *const *skipped, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
 

@@ -9,12 +9,19 @@
 #include "common/base/parse.h"
 #include "common/json/json.h"
 
+/* Where the reader is: a member, and the one that it is in. Arrays have no place. */
+struct place {
+    const char *key;
+    const struct place *above; /* NULL: it is in the root */
+};
+
 struct reader {
     const char *text;
     size_t n;
     size_t at;
     int depth;
-    const char *const *skipped; /* names of members to skip; or NULL */
+    const char *const *skipped; /* names and paths of members to skip; or NULL */
+    const struct place *place;  /* the member whose value is read; NULL: the root is */
     struct df_err *err;
 };
 
@@ -329,12 +336,26 @@ static int skip_value(struct reader *r)
     return fail_at(r, "the text ends too early");
 }
 
-static bool is_skipped(const struct reader *r, const char *key)
+/* Is this the path of the place? Compares from its end, where most differ. */
+static bool is_path(const char *path, const struct place *p)
 {
-    const char *const *name = r->skipped;
-    while (name && *name && strcmp(*name, key) != 0)
-        name++;
-    return name && *name;
+    size_t n = strlen(path);
+    for (; p; p = p->above) {
+        size_t m = strlen(p->key);
+        if (n <= m || path[n - m - 1] != '.' || memcmp(path + n - m, p->key, m) != 0 ||
+            strchr(p->key, '.'))
+            return false;
+        n -= m + 1;
+    }
+    return n == 0;
+}
+
+static bool is_skipped(const struct reader *r, const struct place *p)
+{
+    for (const char *const *name = r->skipped; name && *name; name++)
+        if (**name == '.' ? is_path(*name, p) : strcmp(*name, p->key) == 0)
+            return true;
+    return false;
 }
 
 static int read_member(struct reader *r, cJSON *object)
@@ -348,9 +369,13 @@ static int read_member(struct reader *r, cJSON *object)
     if (peek_byte(r) != ':')
         return fail_at(r, "\":\" is expected behind a key");
     r->at++;
-    if (is_skipped(r, key))
+    const struct place place = {key, r->place};
+    if (is_skipped(r, &place))
         return skip_value(r);
-    if (read_value(r, &value) < 0)
+    r->place = &place;
+    int result = read_value(r, &value);
+    r->place = place.above;
+    if (result < 0)
         return -1;
     value->string = DF_TAKE(key); /* cJSON would copy it */
     return df_json_append(object, value, r->err);

@@ -45,7 +45,8 @@ void df_shared_drop(const cJSON *shared)
     struct shared *s = shared ? of_root(shared) : NULL;
     if (!s || !is_last(s))
         return;
-    s->mark = 0;
+    __atomic_store_n(&s->mark, 0,
+                     __ATOMIC_RELAXED); /* not left out, though nobody may look again */
     cJSON_Delete(s->root.child);
     free(s);
 }

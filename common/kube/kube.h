@@ -69,7 +69,7 @@ struct df_kube_at {
 #define DF_KUBE_MANAGED "managedFields"
 
 /* In all of these ret may be NULL; otherwise the caller owns *ret. What a write answers comes without
- * managedFields. */
+ * metadata.managedFields. */
 
 /* Unknown fields are refused by the server instead of dropped silently. */
 int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
@@ -124,8 +124,8 @@ struct df_kube_sink {
     /* An object, borrowed. Items of a list have no apiVersion and kind. */
     int (*item)(void *arg, const cJSON *object, struct df_err *err);
     void *arg;
-    /* Members with these names are left out of the objects at every level (a list ended by NULL);
-     * or NULL. */
+    /* Members with these names are left out, as of df_json_parse_without(): a path begins with
+     * ".items.". Or NULL. */
     const char *const *without;
     /* Instead of item(): the receiver may take the object over, and then sets *object to NULL. */
     int (*take)(void *arg, cJSON **object, struct df_err *err);

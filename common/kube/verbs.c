@@ -10,8 +10,8 @@ const struct df_kube_resource df_kube_secrets = {"", "v1", "secrets"};
 const struct df_kube_resource df_kube_config_maps = {"", "v1", "configmaps"};
 const struct df_kube_resource df_kube_leases = {"coordination.k8s.io", "v1", "leases"};
 
-/* managedFields are half of an answer to a write, and no writer reads them. */
-static const char *const not_of_answers[] = {DF_KUBE_MANAGED, NULL};
+/* Half of an answer to a write, and no writer reads it. */
+static const char *const not_of_answers[] = {".metadata." DF_KUBE_MANAGED, NULL};
 
 static int need_name(const struct df_kube_at *at, const char *verb, struct df_err *err)
 {

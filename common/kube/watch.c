@@ -46,7 +46,9 @@ struct df_kube_watch {
     int failures;                         /* in a row */
 };
 
-static const char *const managed[] = {DF_KUBE_MANAGED, NULL};
+/* Of an object in an event, and of one in a list. */
+static const char *const managed[] = {".object.metadata." DF_KUBE_MANAGED,
+                                      ".items.metadata." DF_KUBE_MANAGED, NULL};
 
 bool df_kube_version_is_older(const char *b, const char *a)
 {

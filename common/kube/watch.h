@@ -43,13 +43,14 @@ struct df_kube_watch_options {
     /* Reads only the fields of this table (borrowed, must live on), as protobuf, which costs the
      * API server least; lists come in one page. NULL: all fields, as JSON. */
     const struct df_proto_field *fields;
-    const char *const *without; /* as of struct df_kube_sink; must live on; NULL: managedFields */
-    unsigned page;              /* objects of one page of the list; 0: DF_KUBE_PAGE */
-    int timeout_s;              /* the server ends a stream after about this long; 0: 300 */
-    int64_t idle_ms;            /* a stream without data for this long is replaced; 0: 150000
+    const char *const *
+        without; /* as of struct df_kube_sink, in an event ".object." for ".items."; must live on; NULL: managedFields */
+    unsigned page;          /* objects of one page of the list; 0: DF_KUBE_PAGE */
+    int timeout_s;          /* the server ends a stream after about this long; 0: 300 */
+    int64_t idle_ms;        /* a stream without data for this long is replaced; 0: 150000
                                (bookmarks come once a minute) */
-    int64_t backoff_min_ms;     /* 0: 200 */
-    int64_t backoff_max_ms;     /* 0: 10000 */
+    int64_t backoff_min_ms; /* 0: 200 */
+    int64_t backoff_max_ms; /* 0: 10000 */
 };
 
 struct df_kube_watch; /* opaque */

@@ -52,6 +52,8 @@ static void *start(void *arg)
 {
     struct df_election *e = arg;
     struct df_err err = {0};
+    if (__atomic_load_n(&e->closed, __ATOMIC_RELAXED))
+        return NULL;
     if (df_engine_registry_watch(&e->s->engines, &err) < 0) {
         df_error("the watches of a leader do not start: %s", err.message);
         _exit(EXIT_FAILURE);

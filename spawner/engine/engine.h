@@ -71,9 +71,9 @@ typedef int (*df_standby_visit)(void *arg, const cJSON *ref, const struct df_sta
 
 struct df_engine_ops {
     const char *name; /* "local" */
-    /* Begins to watch what exists, and returns at once. The calls below do so when they need it; only
-     * a spawner that will soon act calls this before, so that it knows early. NULL: nothing to
-     * watch. */
+    /* Begins to watch what exists, and returns at once. The calls below begin to when they need it, and
+     * then wait for the first lists: a spawner that will act calls this before. NULL: there is nothing
+     * to watch. */
     int (*watch)(struct df_engine *e, struct df_err *err);
     /* Starts the runner. If a process of this uid lives, that is success and nothing is started. If
      * the deterministic name belongs to another uid: CONFLICT, for a workflow with the reason

@@ -6,7 +6,7 @@
  * durable when the call returns 0. A document without status was applied with kubectl and is not
  * accepted yet (control/applied.h). Thread rule: any thread. Documents passed in are borrowed.
  * Returned documents belong to the caller, except for those that it only looks at: these are shared
- * (common/json/shared.h), which costs no copy.
+ * (common/json/shared.h), and those used last in a cluster cost no copy.
  */
 #ifndef DF_STORE_H
 #define DF_STORE_H

@@ -6,6 +6,7 @@ import http.server
 import json
 import os
 import signal
+import socket
 import threading
 import urllib.error
 import urllib.request
@@ -260,6 +261,15 @@ def test_its_health_is_told_as_spring_tells_it(door):
     assert door.get("/actuator/health/liveness") == (200, '{"status":"UP"}')
     assert door.get("/actuator/health/readiness") == (200, '{"status":"UP"}')
     assert door.get("/v1/executors")[0] == 404
+
+
+def test_a_door_that_is_taken_ends_the_service_and_says_so(home, api, redis):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        address = f"127.0.0.1:{taken.getsockname()[1]}"
+        Door(home, api, redis)
+        home.env["DAYFLY_TERRAKUBE_LISTEN"] = address
+        result = home.run(dayfly.DAYFLY, "serve", "--listen", "127.0.0.1:0")
+    assert result.returncode != 0 and address in result.stderr, result.stderr
 
 
 def test_a_service_without_the_settings_says_which_is_missing(home, api, redis):

@@ -34,6 +34,21 @@ static void a_new_document_gets_its_identity(void **state)
     assert_true(df_json_equal(by_uid, stored));
 }
 
+/* Also one that means something elsewhere in an object of Kubernetes. */
+static void a_member_may_have_any_name(void **state)
+{
+    static const char spec[] =
+        "{\"managedFields\":1,\"v\":{\"metadata\":{\"managedFields\":[2]},\"template\":3}}";
+    STORE *s = suite_open(*state);
+    struct df_err err = {0};
+    DF_JSON cJSON *wanted = json(spec), *stored = made(s, DF_KIND_EXECUTOR, "net", "{}", spec);
+    assert_true(df_json_equal(df_json_at(stored, "spec"), wanted));
+    assert_int_equal(df_json_set_str(df_json_object_at(stored, "status"), "phase", "new", &err), 0);
+    assert_int_equal(df_store_update(s, DF_KIND_EXECUTOR, stored, NULL, &err), 0);
+    DF_JSON cJSON *read = got(s, DF_KIND_EXECUTOR, "net");
+    assert_true(df_json_equal(df_json_at(read, "spec"), wanted));
+}
+
 static void identity_is_the_stores_to_give(void **state)
 {
     STORE *s = suite_open(*state);
@@ -456,8 +471,8 @@ static void everything_is_there_after_reopening(void **state)
 }
 
 #define STORE_SUITE                                                                                \
-    scratch_test(a_new_document_gets_its_identity), scratch_test(identity_is_the_stores_to_give),  \
-        scratch_test(a_name_is_taken_once_a_kind),                                                 \
+    scratch_test(a_new_document_gets_its_identity), scratch_test(a_member_may_have_any_name),      \
+        scratch_test(identity_is_the_stores_to_give), scratch_test(a_name_is_taken_once_a_kind),   \
         scratch_test(a_document_without_a_proper_name_is_refused),                                 \
         scratch_test(what_does_not_exist_is_not_found),                                            \
         scratch_test(text_of_every_kind_comes_back_as_it_was),                                     \

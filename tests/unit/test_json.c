@@ -428,6 +428,32 @@ static void members_that_nobody_wants_are_passed_over_wherever_they_stand(void *
     }
 }
 
+static void a_path_passes_over_that_member_and_no_other_of_its_name(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *in, *out;
+    } cases[] = {
+        {"{\"a\":{\"x\":1,\"b\":2}}", "{\"a\":{\"b\":2}}"},
+        {"{\"list\":[{\"a\":{\"x\":1}},{\"a\":{\"x\":2},\"x\":3}]}",
+         "{\"list\":[{\"a\":{}},{\"a\":{},\"x\":3}]}"},
+        {"[{\"a\":{\"x\":1}}]", "[{\"a\":{}}]"},
+        {"{\"x\":1,\"b\":{\"x\":1}}", "{\"x\":1,\"b\":{\"x\":1}}"},
+        {"{\"b\":{\"a\":{\"x\":1}}}", "{\"b\":{\"a\":{\"x\":1}}}"},
+        {"{\"a\":{\"b\":{\"x\":1}}}", "{\"a\":{\"b\":{\"x\":1}}}"},
+        {"{\"a.x\":1,\"ba\":{\"x\":1}}", "{\"a.x\":1,\"ba\":{\"x\":1}}"},
+        {"{\"a\":{\"yx\":1,\"\":2},\"\":{\"a\":{\"x\":3}}}",
+         "{\"a\":{\"yx\":1,\"\":2},\"\":{\"a\":{\"x\":3}}}"},
+    };
+    static const char *const skipped[] = {".a.x", ".list.a.x", NULL};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *j = NULL;
+        assert_int_equal(df_json_parse_without(cases[i].in, strlen(cases[i].in), skipped, &j, NULL),
+                         0);
+        assert_prints(j, cases[i].out);
+    }
+}
+
 static void a_text_that_grows_in_steps_is_whole(void **state)
 {
     (void)state;
@@ -526,6 +552,7 @@ int main(void)
         cmocka_unit_test(merge_patch_follows_the_cases_of_rfc_7386),
         cmocka_unit_test(wiping_a_tree_overwrites_its_strings),
         cmocka_unit_test(members_that_nobody_wants_are_passed_over_wherever_they_stand),
+        cmocka_unit_test(a_path_passes_over_that_member_and_no_other_of_its_name),
         cmocka_unit_test(a_text_that_grows_in_steps_is_whole),
         cmocka_unit_test(trees_that_differ_anywhere_have_other_hashes),
         cmocka_unit_test(loading_a_file_names_it_in_every_failure),

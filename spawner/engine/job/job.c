@@ -224,7 +224,7 @@ static int job_check_pod(struct df_engine *e, const struct df_engine_step *step,
     DF_SHARED const cJSON *found = NULL;
     const char *job = df_json_str(step->ref, "uid");
     struct df_job_call c;
-    if (!job) /* the pod was faster than the note of the reference, or the spawner died before it was written */
+    if (!job) /* not held or written yet; or the spawner died before */
         return df_fail(err, DF_ERR_RETRY, "the Job of step %s is not recorded yet", step->name);
     if (begin_call(e, step, &c, err) < 0 || find_claimant(&c, pod, &found, err) < 0)
         return -1;

@@ -65,9 +65,17 @@ static int copy_item(cJSON *to, const char *as, const cJSON *item, struct df_err
 /* Adds the item without a copy: `to` must not be read any more when its owner is gone. */
 static int borrow_item(cJSON *to, const char *as, const cJSON *item, struct df_err *err)
 {
-    if (!item || cJSON_AddItemReferenceToObject(to, as, (cJSON *)(uintptr_t)item))
+    if (!item)
         return 0;
-    return df_fail_oom(err);
+    cJSON *reference = cJSON_CreateNull();
+    if (reference) {
+        reference->type = item->type | cJSON_IsReference;
+        reference->child = item->child;
+        reference->valuestring = item->valuestring;
+        reference->valueint = item->valueint;
+        reference->valuedouble = item->valuedouble;
+    }
+    return df_json_add(to, as, reference, err);
 }
 
 static bool is_empty(const cJSON *object)
