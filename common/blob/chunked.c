@@ -154,6 +154,23 @@ static void drop_chunks(struct df_objects *o, const struct df_blob_head *h, size
         (void)!o->ops->remove(o, NULL, df_blob_chunk_name(h, h->chunks.items[i]).text, NULL);
 }
 
+/* Is the stored head this one? curl sends a request again when a kept connection ends before its answer:
+ * then the second is refused, although the first was done. Ids of chunks are random, so no other put
+ * has them, and the size grows with each append. Heads without chunks need no such look: nothing that
+ * they name can be dropped. */
+static bool is_stored(const struct df_blob_head *h, const struct df_blob_head *stored)
+{
+    bool is_same = h->chunks.len && h->chunks.len == stored->chunks.len && h->size == stored->size;
+    for (size_t i = 0; is_same && i < h->chunks.len; i++)
+        is_same = df_streq(h->chunks.items[i], stored->chunks.items[i]);
+    return is_same;
+}
+
+static void take_version(struct df_blob_head *h, const struct df_blob_head *stored)
+{
+    memcpy(h->version, stored->version, sizeof(h->version));
+}
+
 /* The reason of a put that was overtaken is for this file alone. */
 static int pass_failure(const struct df_err *why, struct df_err *err)
 {
@@ -231,24 +248,25 @@ static int put_once(struct df_blob *b, struct putting *p, struct df_err *err)
     DF_BLOB_HEAD h = {0};
     DF_BLOB_HEAD old = {0};
     struct df_err why = {0};
-    bool again = p->overtaken;
+    bool again = p->overtaken, is_new = p->how == DF_BLOB_CREATE;
     p->overtaken = false;
     if (again && read_head(b, p->key, false, &old, err) < 0)
         return -1;
-    if (!again && p->how == DF_BLOB_REPLACE)
+    if (!again && !is_new)
         (void)take_outline(b, p->key, &old);
     if (prepare_head(o, p->key, p->content, &h, err) < 0)
         return -1;
     for (int i = 0; i < TRIES; i++) {
-        memcpy(h.version, old.version, sizeof(h.version));
-        if (swap_head(o, &h, &why) == 0) {
-            drop_chunks(o, &old, 0);
-            (p->how == DF_BLOB_CREATE ? keep_head : keep_outline)(b, &h);
+        bool is_done = is_stored(&h, &old);
+        take_version(&h, &old);
+        if (is_done || swap_head(o, &h, &why) == 0) {
+            drop_chunks(o, &old, is_done ? old.chunks.len : 0);
+            (is_new ? keep_head : keep_outline)(b, &h);
             return 0;
         }
         df_blob_head_free(&old);
-        if (p->how == DF_BLOB_CREATE || why.cls != DF_ERR_CONFLICT ||
-            read_head(b, p->key, false, &old, &why) < 0)
+        if (why.cls != DF_ERR_CONFLICT || (is_new && !h.chunks.len) ||
+            read_head(b, p->key, false, &old, &why) < 0 || (is_new && !is_stored(&h, &old)))
             break;
     }
     return leave_chunks(p, &h, &why, err) < 0 ? -1 : drop_new_chunks(o, &h, 0, &why, err);
@@ -439,6 +457,17 @@ static int open_grown(struct df_blob *b, const struct addition *a, struct df_blo
     return read_head(b, a->key, true, ret, err);
 }
 
+/* Was the head put, although that was refused? Sets its version then. */
+static bool is_put(struct df_blob *b, struct df_blob_head *h, const struct df_err *why)
+{
+    DF_BLOB_HEAD now = {0};
+    if (why->cls != DF_ERR_CONFLICT || read_head(b, h->key, false, &now, NULL) < 0 ||
+        !is_stored(h, &now))
+        return false;
+    take_version(h, &now);
+    return true;
+}
+
 static int try_append(struct df_blob *b, struct addition *a, struct df_err *err)
 {
     struct df_objects *o = objects_of(b);
@@ -451,7 +480,8 @@ static int try_append(struct df_blob *b, struct addition *a, struct df_err *err)
     if (h.size != a->offset)
         return df_blob_fail_gap(a->key, h.size, a->offset, err);
     size_t had = h.chunks.len;
-    if (extend_head(o, &h, a->bytes, a->n, &why) == 0 && swap_head(o, &h, &why) == 0) {
+    if (extend_head(o, &h, a->bytes, a->n, &why) == 0 &&
+        (swap_head(o, &h, &why) == 0 || (h.chunks.len > had && is_put(b, &h, &why)))) {
         a->size = h.size;
         keep_head(b, &h);
         return 0;

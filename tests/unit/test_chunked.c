@@ -174,12 +174,13 @@ static void wherever_a_writer_fails_the_blob_is_old_or_new_and_its_chunks_are_sw
         {"append", append_more, {CHUNK * 3 / 2, 1, 1}, {CHUNK * 9 / 2, 1, 4}},
         {"delete", delete_it, {MIB, 1, 2}, absent},
     };
-    for (size_t i = 0; i < 3 * DF_ARRAY_SIZE(changes); i++) {
+    const size_t faults = OBJECT_SENT_TWICE + 1;
+    for (size_t i = 0; i < faults * DF_ARRAY_SIZE(changes); i++) {
         long at = 1;
         for (bool more = true; more; at++) {
             DF_FREE char *dir = df_strf("%s/%zu-%ld", (char *)*state, i, at);
             assert_int_equal(mkdir(dir, 0700), 0);
-            more = fails_at(dir, &changes[i / 3], at, (enum object_fault)(i % 3));
+            more = fails_at(dir, &changes[i / faults], at, (enum object_fault)(i % faults));
         }
         assert_true(at > 3); /* it was tried */
     }
