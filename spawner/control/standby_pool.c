@@ -345,7 +345,7 @@ void df_standby_notify(struct df_control *c, const char *name)
 static bool is_about_to_begin(const cJSON *run, const cJSON *apply)
 {
     return apply && !df_task_is_final(apply) && !df_json_at(apply, "status.engineRef") &&
-           !df_run_is_final(run);
+           !df_label_has(apply, DF_LABEL_LIVE) && !df_run_is_final(run);
 }
 
 /* Is it decided that the plan is applied, or may it be soon? *ret_left_ms: only for so long, while a person
@@ -486,7 +486,8 @@ static int64_t crowd_left_ms(const struct df_task_pass *p)
 {
     bool finds_no_place =
         !df_task_is_final(p->task) && !df_task_has_runner(p->task) && p->observed.lacks_room;
-    int64_t age_ms = (df_real_us() - p->observed.since_us) / 1000;
+    int64_t now_us = df_real_us(), since_us = p->observed.since_us; /* 0: a quota refuses its Job */
+    int64_t age_ms = (since_us ? now_us - since_us : df_task_age_us(p->task, now_us)) / 1000;
     return finds_no_place && age_ms < CROWD_MS ? CROWD_MS - age_ms : 0;
 }
 

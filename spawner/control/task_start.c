@@ -12,6 +12,15 @@
 
 /* ---- before the engine is asked ---- */
 
+/* What a lost attempt had made is gone. The reference of the next one is held at first (held_refs.h):
+ * a spawner that finds this one instead would wait for it. */
+static void drop_lost_ref(cJSON *task)
+{
+    cJSON *status = cJSON_GetObjectItemCaseSensitive(task, "status");
+    if (df_json_bool(status, "engineRef.lost", false))
+        cJSON_DeleteItemFromObjectCaseSensitive(status, "engineRef");
+}
+
 static int set_created(cJSON *task, void *arg, struct df_err *err)
 {
     struct df_task_pass *p = arg;
@@ -21,6 +30,7 @@ static int set_created(cJSON *task, void *arg, struct df_err *err)
     if (p->hooks->set_begun(task, p, err) < 0 || df_slot_set(task, err) < 0 ||
         df_task_count_attempt(task, err) < 0 || df_task_add_time(task, "created", now_us, err) < 0)
         return -1;
+    drop_lost_ref(task);
     /* A retry keeps the message of the last attempt. */
     bool is_new = !df_streq(df_task_reason(task), "Initializing");
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing",

@@ -92,7 +92,7 @@ static int act_unobserved(struct df_task_pass *p, const struct df_err *why, stru
         if (act(p, &v, err) < 0)
             return -1;
         if (!p->pauses)
-            p->wake_us = df_task_retry_at(p->task, p->now_us);
+            df_task_pass_wake(p, df_task_retry_at(p->task, p->now_us));
         return 0;
     }
     /* Not in the first seconds of a step or after a start of the spawner: a restart would otherwise

@@ -15,7 +15,8 @@
 #define DF_HELD_REF_US INT64_C(5000000)
 
 /* Holds a copy of ref for the TaskAction, instead of that of an earlier attempt to start it. attempt: the
- * hash of the claim token (status.auth.claim), which each attempt writes before the engine is asked. */
+ * hash of the claim token (status.auth.claim), which each attempt that may have made something writes
+ * before the engine is asked. */
 int df_held_ref_put(struct df_spawner *s, const cJSON *task, const char *attempt, const cJSON *ref,
                     struct df_err *err) DF_MUST_CHECK;
 

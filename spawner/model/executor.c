@@ -7,6 +7,7 @@
  * run does not stay in_progress; a run that ended before its apply step does not change the state.
  */
 #include "common/base/clock.h"
+#include "spawner/model/accepted.h"
 #include "spawner/model/errored_states.h"
 #include "spawner/model/move.h"
 #include "spawner/model/recipe.h"
@@ -374,7 +375,8 @@ static int end_run(cJSON *executor, cJSON *status, const cJSON *run, struct df_e
         return -1;
     cJSON_DeleteItemFromObjectCaseSensitive(status, "before");
     cJSON_DeleteItemFromObjectCaseSensitive(status, "activeRun");
-    return 0;
+    /* An edit was refused or mended while the word said what the run did. */
+    return df_executor_set_refused(executor, df_doc_is_refused(executor), err);
 }
 
 /* Saves the tool of the last apply: the other tool must not use this state without being asked. */

@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/crypto/crypto.h"
+#include "spawner/model/recipe.h"
 #include "spawner/steps/outputs.h"
 #include "spawner/steps/shown_seen.h"
 #include "spawner/steps/step_auth.h"
@@ -290,7 +291,8 @@ int df_step_get_shown(struct df_spawner *s, const char *uid, const char *token, 
         know(s, df_json_str(task, "spec.executorRef.uid"), &k, err) < 0 ||
         add_missing_of(s, task, &k, missing, err) < 0)
         return -1;
-    df_shown_seen_keep(&s->shown_seen, uid, k.seen);
+    if (missing->child || df_recipe_step_of(task)->writes) /* else its runner sends nothing */
+        df_shown_seen_keep(&s->shown_seen, uid, k.seen);
     *ret = DF_TAKE(missing);
     return 0;
 }

@@ -44,6 +44,7 @@ struct claim {
     const char *token;
     const struct df_claim_pod *pod; /* verified by its own token; NULL: token is a claim token */
     const char *host; /* of the verified pod, if it is that of another step (shared_pod.h) */
+    const char *made; /* uid of the engine's object by which the pod was verified; or NULL */
     struct df_step_tokens tokens;
     char step_hash[65];
     char state_hash[65];
@@ -136,6 +137,13 @@ static bool is_moved(const cJSON *task, const struct claim *c)
     return (host || c->host) && !df_streq(host, c->host);
 }
 
+/* Has the step another object of the engine by now? The pod was verified by the one before, which is
+ * gone. */
+static bool is_made_again(const cJSON *task, const struct claim *c)
+{
+    return c->made && !df_streq(df_json_str(task, "status.engineRef.uid"), c->made);
+}
+
 /* Only the first claimId succeeds; its runner may repeat the claim. */
 static int set_claim(cJSON *task, void *arg, struct df_err *err)
 {
@@ -154,6 +162,9 @@ static int set_claim(cJSON *task, void *arg, struct df_err *err)
                               "the step was claimed by another runner");
     if (!holder && (df_task_is_canceled(task) || is_moved(task, c)))
         return df_step_fail_over(err);
+    if (!holder && is_made_again(task, c))
+        return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
+                              "the step was started again while its claim was checked");
     if (!holder && set_claimed_by(task, c, err) < 0)
         return -1;
     return set_hashes(auth, c, err);
@@ -462,9 +473,10 @@ static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c
         return -1;
     c->pod = &pod;
     c->host = df_shared_pod_host(task);
+    c->made = df_json_str(task, "status.engineRef.uid");
     int result = check_host(s, c, err) < 0 ? -1 : claim(s, uid, c, ret, err);
     c->pod = NULL;
-    c->host = NULL;
+    c->host = c->made = NULL;
     return result;
 }
 

@@ -136,6 +136,48 @@ static void a_pod_is_checked_against_what_is_held(void **state)
     df_json_wipe(doc);
 }
 
+static void hold_job(struct world *w, const char *uid)
+{
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, STEP);
+    DF_FREE char *text =
+        df_strf("{'kind':'Job','name':'" STEP "','namespace':'team','uid':'%s'}", uid);
+    DF_JSON cJSON *ref = json(text);
+    assert_int_equal(
+        df_held_ref_put(&w->s, task, df_json_str(task, "status.auth.claim"), ref, NULL), 0);
+}
+
+static struct world *world_of_check;
+
+static int check_while_it_starts_again(struct df_engine *e, const struct df_engine_step *step,
+                                       const struct df_engine_pod *pod, struct df_err *err)
+{
+    (void)e, (void)step, (void)pod, (void)err;
+    hold_job(world_of_check, "second");
+    return 0;
+}
+
+static void a_pod_does_not_claim_for_the_job_that_follows_its_own(void **state)
+{
+    struct world *w = *state;
+    const struct fake_step *s = await_start(w, STEP);
+    struct df_engine_ops ops = *w->engine.engine.ops;
+    struct pod p = pod_a;
+    cJSON *doc = NULL;
+    struct df_err err = {0};
+    await_held(w, true);
+    df_control_stop(w->s.control, false);
+    hold_job(w, "first");
+    world_of_check = w;
+    ops.check_pod = check_while_it_starts_again;
+    w->engine.engine.ops = &ops;
+    p.namespace = "team";
+    assert_fails(claim_as(w, s, &p, CLAIM_A, &doc, &err), err, DF_ERR_RETRY, "Conflict");
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
+    assert_int_equal(claim_as(w, s, &p, CLAIM_A, &doc, NULL), 0);
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.uid", "second");
+    df_json_wipe(doc);
+}
+
 /* The engine says that the runner is gone, some time ago. */
 static void a_try_that_is_lost_while_its_reference_is_held_counts(void **state)
 {
@@ -148,6 +190,8 @@ static void a_try_that_is_lost_while_its_reference_is_held_counts(void **state)
     end_processes(w, STEP, -1, "killed by signal 9");
     await_creates(w, STEP, 2);
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.systemFailures", "1");
+    /* A spawner that follows this one must not take what is gone for what was made now. */
+    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.engineRef.lost", "");
     await_ref(w, STEP);
 }
 
@@ -176,6 +220,7 @@ int main(void)
         TEST(a_claim_brings_the_reference_with_it),
         TEST(without_any_other_write_it_is_written_alone),
         TEST(a_pod_is_checked_against_what_is_held),
+        TEST(a_pod_does_not_claim_for_the_job_that_follows_its_own),
         TEST(a_try_that_is_lost_while_its_reference_is_held_counts),
         TEST(of_a_step_that_has_ended_nothing_is_held),
     };

@@ -434,6 +434,20 @@ static void a_run_moves_its_executor_as_the_stories_tell(void **state)
     }
 }
 
+/* The edit was mended while a run was on its way that was canceled then. */
+static void an_executor_is_not_called_refused_again_after_a_run_that_changed_nothing(void **state)
+{
+    static const struct pass waits = {"Pending", false, "", ""}, ends = {"Canceled", false, "", ""};
+    (void)state;
+    DF_JSON cJSON *e = executor_with("provision", "refused", false);
+    DF_JSON cJSON *run = run_in("net-1", "provision", &waits);
+    DF_JSON cJSON *canceled = run_in("net-1", "provision", &ends);
+    follow_twice(e, run);
+    assert_string_equal(df_json_str(e, "status.status"), "queued");
+    follow_twice(e, canceled);
+    assert_string_equal(df_json_str(e, "status.status"), "ready");
+}
+
 static void a_run_that_waits_behind_another_changes_nothing(void **state)
 {
     (void)state;
@@ -560,6 +574,7 @@ int main(void)
         cmocka_unit_test(refusals_name_the_way_out),
         cmocka_unit_test(a_run_moves_its_executor_as_the_stories_tell),
         cmocka_unit_test(an_empty_state_counts_only_if_nothing_was_left_before),
+        cmocka_unit_test(an_executor_is_not_called_refused_again_after_a_run_that_changed_nothing),
         cmocka_unit_test(a_run_that_waits_behind_another_changes_nothing),
         cmocka_unit_test(an_end_whose_beginning_was_not_seen_counts_all_the_same),
         cmocka_unit_test(a_run_of_an_unknown_action_leaves_its_executor_free),

@@ -136,6 +136,8 @@ static void a_run_that_waits_for_a_person_gives_its_place_to_one_that_waits_for_
     await_removed(w, waits.id);
 }
 
+enum { NO_JOB = -1 }; /* a quota refuses it */
+
 /* The pod of the plan of dns has waited for a node for so long, and a pass has seen why. */
 static void run_without_a_node(struct world *w, bool lacks_room, int64_t seconds)
 {
@@ -146,7 +148,7 @@ static void run_without_a_node(struct world *w, bool lacks_room, int64_t seconds
     lock(w);
     seen->phase = DF_ENGINE_PENDING;
     seen->lacks_room = lacks_room;
-    seen->since_us = df_real_us() - seconds * 1000000;
+    seen->since_us = seconds == NO_JOB ? 0 : df_real_us() - seconds * 1000000;
     df_copy(seen->reason, sizeof(seen->reason), "Unschedulable");
     df_copy(seen->cause, sizeof(seen->cause), why);
     unlock(w);
@@ -160,6 +162,15 @@ static void a_runner_gives_its_place_to_a_step_for_which_the_nodes_are_too_full(
     struct runner plan;
     struct standby_job j = begin_ahead(w, &plan);
     run_without_a_node(w, true, 0);
+    await_removed(w, j.id);
+}
+
+static void a_runner_gives_its_place_to_a_step_whose_job_a_quota_refuses(void **state)
+{
+    struct world *w = *state;
+    struct runner plan;
+    struct standby_job j = begin_ahead(w, &plan);
+    run_without_a_node(w, true, NO_JOB);
     await_removed(w, j.id);
 }
 
@@ -430,6 +441,7 @@ int main(void)
         TEST(runs_get_no_more_runners_ahead_than_there_is_room),
         TEST(a_run_that_waits_for_a_person_gives_its_place_to_one_that_waits_for_nobody),
         TEST(a_runner_gives_its_place_to_a_step_for_which_the_nodes_are_too_full),
+        TEST(a_runner_gives_its_place_to_a_step_whose_job_a_quota_refuses),
         TEST(a_runner_stays_when_a_step_fits_no_node),
         TEST(a_runner_stays_when_a_step_has_waited_for_room_for_a_minute),
         TEST(a_plan_that_nobody_has_claimed_has_no_runner_ahead),
