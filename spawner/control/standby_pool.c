@@ -20,7 +20,7 @@ enum {
     REFILL_MS = 1000,  /* after a runner was taken, so that its step works first */
     LINGER_MS = 30000, /* of a class's surplus: its queue may grow again */
     QUIET_MS = 30000,  /* a runner that asks no more for so long is gone */
-    CROWD_MS = 60000,  /* from the creation of a Job whose pod finds no place */
+    CROWD_MS = 60000,  /* from the first attempt to give a pod its place */
     SWEEP_MS = 60000,  /* between two looks at the runners that have a step */
 };
 
@@ -341,7 +341,8 @@ void df_standby_notify(struct df_control *c, const char *name)
 
 /* ---- a pass over a run ---- */
 
-/* An apply that is there and has not begun takes the runner itself: its demand is left alone. */
+/* An apply that is there and has not begun takes the runner itself: its demand is left alone. One that is
+ * live has begun, though its document may lack the reference yet. */
 static bool is_about_to_begin(const cJSON *run, const cJSON *apply)
 {
     return apply && !df_task_is_final(apply) && !df_json_at(apply, "status.engineRef") &&

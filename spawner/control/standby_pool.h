@@ -37,10 +37,11 @@ int df_standby_find(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 int df_standby_begin(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
 /* After the observation of a step. If its pod finds no place, runners that wait for an apply give up
- * theirs, and no new ones are made, for the first minute of its Job: a pod that has waited for longer,
- * because no node is large enough, say, is nothing to the runs of others. If it was offered to a standby runner: tells the runner again, which a
- * crash may have left undone, and forgets the runner when the step and its pod have ended: until then
- * the end of the pod is to wake the step. */
+ * theirs, and no new ones are made, for the first minute of its Job, or of the step, if its Job is refused:
+ * a pod that has waited for longer, because no node is large enough, say, is nothing to the runs of
+ * others. If it was offered to a standby runner: tells the runner again, which a crash may have left
+ * undone, and forgets the runner when the step and its pod have ended: until then the end of the pod is
+ * to wake the step. */
 void df_standby_observe(struct df_task_pass *p);
 /* The pass has taken the offer of its step back, in the write that prepared a Job of its own: removes the
  * runner that had the offer. Nothing for a step without such an offer. */

@@ -370,6 +370,22 @@ static void an_apply_that_needs_another_pod_does_not_get_the_runner(void **state
     end_apply(w, &apply, APPLY);
 }
 
+/* The document of the apply lacks the reference to its Job until it is claimed. */
+static void a_runner_ends_when_its_apply_has_begun_in_another_pod(void **state)
+{
+    struct world *w = *state;
+    struct runner plan;
+    struct standby_job j = begin_ahead(w, &plan);
+    lock(w);
+    cluster.image = "runner:2";
+    unlock(w);
+    stop_clock();
+    finish_plan(&plan, PLAN, "net-1");
+    (void)await_start(w, APPLY);
+    await_removed(w, j.id);
+    assert_value(w, DF_KIND_TASK_ACTION, APPLY, "status.engineRef", "");
+}
+
 /* The Job of the runner is not made yet, or it is there and the pool does not know it. */
 static void an_apply_that_is_faster_than_its_runner_has_a_job_of_its_own(void **state)
 {
@@ -453,6 +469,7 @@ int main(void)
         TEST(a_runner_stays_for_the_apply_that_is_about_to_begin),
         TEST(an_apply_whose_runner_died_gets_a_job_of_its_own_and_starts_once),
         TEST(an_apply_that_needs_another_pod_does_not_get_the_runner),
+        TEST(a_runner_ends_when_its_apply_has_begun_in_another_pod),
         TEST(an_apply_that_is_faster_than_its_runner_has_a_job_of_its_own),
         TEST(while_a_job_is_refused_other_runs_get_their_runners),
         TEST(a_job_that_was_refused_is_made_later),
