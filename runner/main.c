@@ -80,10 +80,11 @@ static int step_command(int argc, char **argv)
 
 static int probe_command(int argc, char **argv)
 {
-    static const struct option options[] = {
-        {"handoff-file", required_argument, NULL, 'p'}, {"work-dir", required_argument, NULL, 'w'},
-        {"plugin-cache", required_argument, NULL, 'c'}, {"tools", required_argument, NULL, 't'},
-        {"leader", required_argument, NULL, 'l'},       {NULL, 0, NULL, 0}};
+    static const struct option options[] = {{"handoff-file", required_argument, NULL, 'p'},
+                                            {"work-dir", required_argument, NULL, 'w'},
+                                            {"plugin-cache", required_argument, NULL, 'c'},
+                                            {"tools", required_argument, NULL, 't'},
+                                            {NULL, 0, NULL, 0}};
     struct df_probe_options o = {.handoff_file = NULL};
     for (int c; (c = getopt_long(argc, argv, "", options, NULL)) != -1;) {
         switch (c) {
@@ -98,9 +99,6 @@ static int probe_command(int argc, char **argv)
             break;
         case 't':
             o.tools = optarg;
-            break;
-        case 'l':
-            o.leader = optarg;
             break;
         default:
             return refuse_usage("unknown option");

@@ -88,7 +88,7 @@ static int check_server(const struct probe *p, cJSON *part, struct df_err *err)
 static int check_leader(const struct probe *p, cJSON *part, struct df_err *err)
 {
     DF_FREE char *name = df_url_host(df_json_str(p->handoff, "server"));
-    return name ? ask(p, p->o->leader, name, part, err) : df_fail_oom(err);
+    return name ? ask(p, df_json_str(p->handoff, "leader"), name, part, err) : df_fail_oom(err);
 }
 
 /* Reports claims of the token, never the token. */
@@ -167,7 +167,7 @@ static bool has_server(const struct probe *p)
 
 static bool has_leader(const struct probe *p)
 {
-    return has_server(p) && p->o->leader;
+    return has_server(p) && df_json_str(p->handoff, "leader");
 }
 
 static bool has_token(const struct probe *p)

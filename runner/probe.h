@@ -24,10 +24,10 @@ struct df_probe_options {
     const char *work_dir;
     const char *plugin_cache; /* directory; or NULL */
     const char *tools;        /* JSON: the member of a step document; or NULL */
-    const char *leader;       /* URL of the replica that leads (report/link.h); or NULL */
 };
 
-/* Returns the exit code: 0 once a report was written, even if checks failed. */
+/* The handoff may have one member more, `leader`: the URL of the replica that leads (report/link.h).
+ * Returns the exit code: 0 once a report was written, even if checks failed. */
 int df_probe(const struct df_probe_options *o);
 
 #endif

@@ -153,6 +153,11 @@ int df_check_references(struct df_doctor_context *p, struct df_err *err);
 /* nodes.c */
 int df_check_nodes(struct df_doctor_context *p, struct df_err *err);
 
+/* leader.c */
+/* *ret: the URL at which runners ask the replica that leads, which the caller frees; NULL: they are told of
+ * none, or a finding says why it is not known. */
+int df_find_leader(struct df_doctor_context *p, char **ret, struct df_err *err) DF_MUST_CHECK;
+
 /* probe.c */
 int df_check_start(struct df_doctor_context *p, struct df_err *err);
 

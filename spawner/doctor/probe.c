@@ -5,7 +5,6 @@
 #include <time.h>
 
 #include "common/base/clock.h"
-#include "common/kube/lease.h"
 #include "spawner/doctor/checks.h"
 #include "spawner/engine/job/job.h"
 #include "spawner/engine/job/job_object.h"
@@ -33,27 +32,14 @@ static int add_words(cJSON *args, const char *a, const char *b, struct df_err *e
     return df_json_append_str(args, a, err) < 0 ? -1 : df_json_append_str(args, b, err);
 }
 
-/* Where the replica is to which runners send what follows their claim. NULL: there is none that they are
- * told of. The caller frees. */
-static char *leader_of(const struct df_doctor_context *p)
-{
-    const struct df_kube_at at = {
-        .resource = &df_kube_leases, .name_space = p->service_ns, .name = p->config.election_lease};
-    DF_JSON cJSON *lease = NULL;
-    if (!p->config.elects || df_kube_get(p->kube, &at, &lease, NULL) < 0)
-        return NULL;
-    const char *address = df_kube_annotation(lease, DF_LEASE_ADDRESS);
-    return address && df_starts_with(address, "https://") ? strdup(address) : NULL;
-}
-
-/* Replaces the argument "step" by "probe", keeps the other arguments, and adds the tools, the plugin
- * cache and the leader. */
+/* Replaces the argument "step" by "probe", keeps the other arguments, and adds the tools and the
+ * plugin cache. */
 static int set_arguments(const struct df_doctor_context *p, cJSON *container, struct df_err *err)
 {
     cJSON *args = df_json_array_at(container, "args");
     const cJSON *placement = p->config.kube_placement;
     const char *cache = df_placement_plugin_cache(placement);
-    DF_FREE char *tools = NULL, *leader = leader_of(p);
+    DF_FREE char *tools = NULL;
     if (df_json_bool(df_json_at(placement, "pluginCache"), "readOnly", false))
         cache = NULL;
     if (!args)
@@ -65,8 +51,6 @@ static int set_arguments(const struct df_doctor_context *p, cJSON *container, st
     if (!cJSON_ReplaceItemInArray(args, 0, cJSON_CreateString("probe")))
         return df_fail_oom(err);
     if (tools_text(p, &tools, err) < 0 || add_words(args, "--tools", tools, err) < 0)
-        return -1;
-    if (leader && add_words(args, "--leader", leader, err) < 0)
         return -1;
     return cache ? add_words(args, "--plugin-cache", cache, err) : 0;
 }
@@ -80,6 +64,26 @@ static cJSON *runner_of(const cJSON *job)
     DF_BUG("a Job without its container");
 }
 
+/* In the handoff, because a runner that does not know this member ignores it, and so reports the rest. */
+static int set_leader(struct df_doctor_context *p, cJSON *job, struct df_err *err)
+{
+    cJSON *pod = df_json_object_at(df_json_object_at(job, "spec"), "template");
+    cJSON *notes = df_json_object_at(df_json_object_at(pod, "metadata"), "annotations");
+    const char *text = df_kube_annotation(pod, DF_JOB_HANDOFF);
+    DF_FREE char *leader = NULL, *with_leader = NULL;
+    DF_JSON cJSON *handoff = NULL;
+    if (df_find_leader(p, &leader, err) < 0)
+        return -1;
+    if (!leader)
+        return 0;
+    if (df_json_parse(text, strlen(text), &handoff, err) < 0 ||
+        df_json_add_str(handoff, "leader", leader, err) < 0)
+        return -1;
+    with_leader = df_json_print(handoff);
+    return with_leader ? df_json_set_str(notes, DF_JOB_HANDOFF, with_leader, err)
+                       : df_fail_oom(err);
+}
+
 /* The Job has a token even where steps get their document in a Secret, because a probe has no
  * document. Its deadline and its TTL end and remove it soon, also if doctor is interrupted. */
 static int make_probe(struct df_doctor_context *p, const char *name, cJSON **ret,
@@ -90,7 +94,8 @@ static int make_probe(struct df_doctor_context *p, const char *name, cJSON **ret
     int64_t deadline = p->config.timeout_pending_s + LIFE_SECONDS;
     o.by_secret = false;
     o.ttl_seconds = LIFE_SECONDS;
-    if (df_make_step_job(p, &o, name, &job, err) < 0 || set_arguments(p, runner_of(job), err) < 0)
+    if (df_make_step_job(p, &o, name, &job, err) < 0 || set_arguments(p, runner_of(job), err) < 0 ||
+        set_leader(p, job, err) < 0)
         return -1;
     cJSON *spec = df_json_object_at(job, "spec");
     if (df_json_set(spec, "activeDeadlineSeconds", cJSON_CreateNumber((double)deadline), err) < 0)

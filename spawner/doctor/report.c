@@ -53,8 +53,9 @@ static void check_leader(struct df_doctor_context *p)
                    url, status);
     else
         df_finding(p, DF_LEVEL_WARN,
-                   "pods cannot reach the replica that leads at %s (%.400s), so each step loses up "
-                   "to a second twice: let the NetworkPolicy pass pods of steps to the spawner's "
+                   "pods cannot reach the replica that leads at %s (%.400s), so each step tries it "
+                   "for a second, twice, before it uses advertiseUrl: let the NetworkPolicy pass "
+                   "pods of steps to the spawner's "
                    "pods at the port of listen",
                    url, wrong);
 }

@@ -449,6 +449,18 @@ def test_version_is_one_line(home):
     assert done.stdout == f"dayfly-runner {(dayfly.ROOT / 'VERSION').read_text().strip()}\n"
 
 
+@pytest.mark.parametrize("leader", [{}, {"leader": "https://127.0.0.1:1", "new": 1}])
+def test_a_probe_asks_the_leader_that_its_handoff_names_and_ignores_what_it_does_not_know(home, tmp_path, leader):
+    handoff, log = tmp_path / "handoff.json", tmp_path / "log"
+    log.touch()
+    handoff.write_text(json.dumps({"server": "http://127.0.0.1:1", "terminationLog": str(log), **leader}))
+    done = home.run(dayfly.RUNNER, "probe", "--handoff-file", handoff, "--work-dir", tmp_path)
+    report = json.loads(done.stdout)
+    assert done.returncode == 0 and report["work"]["free"] > 0
+    assert report["server"]["url"] == "http://127.0.0.1:1"
+    assert report.get("leader", {}).get("url") == leader.get("leader")
+
+
 def test_without_a_command_it_says_what_it_can(home):
     done = home.run(dayfly.RUNNER)
     assert done.returncode == 0 and "step --handoff-fd N" in done.stdout

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "spawner/doctor/checks.h"
 #include "spawner/doctor/doctor.h"
@@ -170,6 +171,67 @@ static void an_image_without_a_tool_is_fine_where_steps_download_one(void **stat
     assert_string_equal(df_json_str(findings->child, "level"), "ok");
 }
 
+struct lease_case {
+    const char *lease;          /* NULL: there is none */
+    int64_t age_s;              /* of its renewal */
+    const char *leader, *words; /* NULL: none */
+};
+
+static void give_lease(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
+{
+    const struct lease_case *t = s->arg;
+    char at[DF_TIME_LEN];
+    (void)r;
+    if (!t->lease) {
+        kube_say(a, 403, "", "{\"message\":\"leases is forbidden\"}");
+        return;
+    }
+    DF_JSON cJSON *lease = json(t->lease);
+    cJSON *spec = df_json_object_at(lease, "spec");
+    (void)df_time_format(df_real_us() - t->age_s * S, at);
+    assert_int_equal(df_json_set_str(spec, "renewTime", at, NULL), 0);
+    assert_int_equal(df_json_add_num(spec, "leaseDurationSeconds", 100, NULL), 0);
+    DF_FREE char *body = df_json_print(lease);
+    kube_say(a, 200, "", body);
+}
+
+#define LEASE(address) "{'metadata':{'annotations':{'dayfly.dev/address':'" address "'}}}"
+
+static void the_leader_is_known_or_it_is_said_why_not(void **state)
+{
+    (void)state;
+    static const struct lease_case rows[] = {
+        {LEASE("https://10.0.0.7"), 1, "https://10.0.0.7", NULL},
+        {LEASE("https://10.0.0.7"), 101, NULL,
+         "the Lease dayfly in the namespace infra is not renewed"},
+        {LEASE("http://10.0.0.7"), 1, NULL, NULL},
+        {LEASE(""), 101, NULL, NULL},
+        {NULL, 0, NULL, "the Lease dayfly in the namespace infra cannot be read: "},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct kube_server server;
+        struct lease_case row = rows[i];
+        kube_start(&server, give_lease, &row);
+        DF_JSON cJSON *findings = cJSON_CreateArray();
+        struct df_doctor_context p = {
+            .findings = findings, .check = "start", .service_ns = "infra"};
+        char name[] = "dayfly";
+        DF_FREE char *leader = NULL;
+        p.config.elects = true;
+        p.config.election_lease = name;
+        p.kube = kube_client(&server);
+        assert_int_equal(df_find_leader(&p, &leader, NULL), 0);
+        assert_true(df_streq(leader, row.leader) || (!leader && !row.leader));
+        assert_int_equal(cJSON_GetArraySize(findings), row.words ? 1 : 0);
+        if (row.words) {
+            assert_string_equal(df_json_str(findings->child, "level"), "warn");
+            assert_non_null(strstr(df_json_str(findings->child, "message"), row.words));
+        }
+        df_kube_free(p.kube);
+        kube_stop(&server);
+    }
+}
+
 static void list_nodes(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
 {
     const char *nodes = s->arg;
@@ -249,6 +311,7 @@ int main(void)
         cmocka_unit_test(skew_is_reported_from_five_seconds_on_and_fails_from_thirty),
         cmocka_unit_test(the_report_of_a_probe_decides_each_check),
         cmocka_unit_test(an_image_without_a_tool_is_fine_where_steps_download_one),
+        cmocka_unit_test(the_leader_is_known_or_it_is_said_why_not),
         cmocka_unit_test(a_node_accepts_a_pod_that_tolerates_its_taints),
         cmocka_unit_test(the_page_of_doctor_names_every_check),
     };

@@ -8,7 +8,6 @@
 #include "spawner/engine/placement/placement.h"
 #include "spawner/model/labels.h"
 
-#define HANDOFF_ANNOTATION "dayfly.dev/handoff"
 #define CA_ANNOTATION "dayfly.dev/ca"
 
 enum { IDENTITY_SECONDS = 3600 };
@@ -277,7 +276,7 @@ static int put_pod_metadata(cJSON *pod_template, const struct df_job_spec *spec,
     DF_FREE char *handoff = handoff_text(spec);
     if (!handoff || !annotations)
         return df_fail_oom(err);
-    if (df_json_set_str(annotations, HANDOFF_ANNOTATION, handoff, err) < 0 ||
+    if (df_json_set_str(annotations, DF_JOB_HANDOFF, handoff, err) < 0 ||
         df_json_set_str(annotations, CA_ANNOTATION, spec->ca_pem, err) < 0)
         return -1;
     return put_labels(metadata, spec, err);

@@ -23,6 +23,7 @@
 #include "spawner/model/never.h"
 
 #define DF_JOB_CONTAINER "runner"
+#define DF_JOB_HANDOFF "dayfly.dev/handoff" /* annotation of the pod: the text of this file: */
 #define DF_JOB_HANDOFF_FILE "/run/dayfly/handoff/handoff.json"
 #define DF_JOB_CA_FILE "/run/dayfly/handoff/ca.pem"
 #define DF_JOB_TOKEN_FILE "/run/dayfly/token/token"
