@@ -152,16 +152,17 @@ int df_blob_read_at(struct df_blob *b, const char *key, int64_t offset, struct d
     return answer(b, DF_BLOB_READS, result, &why, err);
 }
 
-/* A removal of nothing says that the store can be read, and not that it can be written. */
+/* A removal that came to nothing, or only to the look before it, is a read. */
 int df_blob_delete_if(struct df_blob *b, const char *key, const struct df_blob_condition *c,
                       enum df_blob_removal *ret, struct df_err *err)
 {
     struct df_err why = {0};
     if (check_key(key, err) < 0)
         return -1;
+    *ret = DF_BLOB_STAYS;
     int result = b->ops->remove(b, key, c, ret, &why);
-    bool was_read = result == 0 && *ret != DF_BLOB_REMOVED;
-    return answer(b, was_read ? DF_BLOB_READS : DF_BLOB_WRITES, result, &why, err);
+    enum df_blob_direction direction = *ret == DF_BLOB_REMOVED ? DF_BLOB_WRITES : DF_BLOB_READS;
+    return answer(b, direction, result, &why, err);
 }
 
 int df_blob_delete(struct df_blob *b, const char *key, struct df_err *err)

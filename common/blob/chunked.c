@@ -400,15 +400,14 @@ static int remove_blob(struct df_blob *b, const char *key, const struct df_blob_
                        enum df_blob_removal *ret, struct df_err *err)
 {
     for (int i = 1;; i++) {
-        struct removal r = {.key = key, .condition = c, .is_first = i == 1};
+        struct removal r = {
+            .key = key, .condition = c, .is_first = i == 1, .result = DF_BLOB_STAYS};
         struct df_err why = {0};
         int result = try_remove(b, &r, &why);
         if (r.outdated && i < TRIES)
             continue;
-        if (result < 0)
-            return df_err_pass(err, &why);
         *ret = r.result;
-        return 0;
+        return result < 0 ? df_err_pass(err, &why) : 0;
     }
 }
 

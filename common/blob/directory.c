@@ -220,11 +220,13 @@ static int remove_file(struct df_blob *b, const char *key, enum df_blob_removal 
     DF_FREE char *path = path_of(b, key, err);
     if (!path)
         return -1;
-    bool is_removed = unlink(path) == 0;
-    if (!is_removed && errno != ENOENT && errno != ENOTDIR)
+    *ret = DF_BLOB_REMOVED;
+    if (unlink(path) == 0)
+        return sync_parent(path, err);
+    if (errno != ENOENT && errno != ENOTDIR)
         return df_fail_errno(err, errno, "remove %s", path);
-    *ret = is_removed ? DF_BLOB_REMOVED : DF_BLOB_ABSENT;
-    return is_removed ? sync_parent(path, err) : 0;
+    *ret = DF_BLOB_ABSENT;
+    return 0;
 }
 
 /* Agrees also to what is absent. */
@@ -250,7 +252,6 @@ static int remove_blob(struct df_blob *b, const char *key, const struct df_blob_
     bool agrees = true;
     if (c && ask(b, key, c, &agrees, err) < 0)
         return -1;
-    *ret = DF_BLOB_STAYS;
     return agrees ? remove_file(b, key, ret, err) : 0;
 }
 

@@ -60,7 +60,9 @@ static int store_size(struct df_blob *b, const char *key, int64_t *ret_size, str
 static int store_remove(struct df_blob *b, const char *key, const struct df_blob_condition *c,
                         enum df_blob_removal *ret, struct df_err *err)
 {
-    (void)b, (void)key, (void)c;
+    (void)b, (void)key;
+    if (c && store.reads.cls)
+        return result_of(&store.reads, &store.read, err);
     *ret = store.is_empty ? DF_BLOB_ABSENT : DF_BLOB_REMOVED;
     return result_of(&store.writes, &store.removed, err);
 }
@@ -346,6 +348,22 @@ static void a_removal_of_nothing_does_not_say_that_it_can_be_written(void **stat
     assert_health(b, NULL);
 }
 
+static void a_removal_that_fails_in_its_look_does_not_say_that_it_cannot_be_written(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    enum df_blob_removal removal;
+    const struct df_blob_condition any = {.max = 1};
+    DF_BLOB struct df_blob *b = open_served(true);
+    store.reads = failure(DF_ERR_RETRY, "");
+    assert_int_equal(df_blob_delete_if(b, "k", &any, &removal, &err), -1);
+    assert_health(b, "cannot be read since");
+    store.reads = (struct df_err){0};
+    store.writes = failure(DF_ERR_RETRY, "");
+    assert_int_equal(df_blob_delete_if(b, "k", &any, &removal, &err), -1);
+    assert_health(b, "cannot be read and written since");
+}
+
 static void a_probe_finds_what_nobody_asked_for(void **state)
 {
     (void)state;
@@ -403,6 +421,7 @@ int main(void)
         cmocka_unit_test(a_disk_that_is_full_cannot_be_written),
         cmocka_unit_test(a_visitor_that_ends_a_walk_says_nothing_of_the_store),
         cmocka_unit_test(a_removal_of_nothing_does_not_say_that_it_can_be_written),
+        cmocka_unit_test(a_removal_that_fails_in_its_look_does_not_say_that_it_cannot_be_written),
         cmocka_unit_test(a_probe_finds_what_nobody_asked_for),
         cmocka_unit_test(a_probe_writes_only_if_writes_failed),
         cmocka_unit_test(a_probe_asks_a_store_on_this_machine_only_after_a_failure),

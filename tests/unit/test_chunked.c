@@ -308,6 +308,32 @@ static void what_does_not_fit_into_memory_any_more_is_read_again(void **state)
     assert_keys(b, "", "");
 }
 
+static void ignore(void *arg, enum df_err_class cls, const char *message)
+{
+    (void)arg, (void)cls, (void)message;
+}
+
+static void a_removal_says_whether_the_look_or_the_removal_failed(void **state)
+{
+    static const char *const words[] = {"cannot be read since", "cannot be written since"};
+    static const struct df_blob_service service = {.place = "b", .is_remote = true, .tell = ignore};
+    BLOBS *writer = suite_open(*state);
+    put(writer, "plan", "x");
+    for (long at = 1; at <= 2; at++) {
+        DF_FREE char *name = df_strf("%s/reader-%ld", (char *)*state, at);
+        BLOBS *b = open_in(*state, name);
+        struct df_err err = {0};
+        assert_int_equal(df_blob_serve(b, &service, &err), 0);
+        object_fault.calls = 0;
+        object_fault.how = OBJECT_DIES_BEFORE;
+        object_fault.fail_at = at;
+        assert_int_equal(df_blob_delete(b, "plan", &err), -1);
+        object_fault.fail_at = 0;
+        assert_int_equal(df_blob_check(b, &err), -1);
+        assert_non_null(strstr(err.message, words[at - 1]));
+    }
+}
+
 static void what_follows_a_stream_fetches_nothing_before_its_offset(void **state)
 {
     struct df_err err = {0};
@@ -336,6 +362,7 @@ int main(void)
         scratch_test(who_created_a_blob_removes_it_on_condition_without_a_look),
         scratch_test(what_this_process_put_it_replaces_and_removes_without_a_look),
         scratch_test(what_does_not_fit_into_memory_any_more_is_read_again),
+        scratch_test(a_removal_says_whether_the_look_or_the_removal_failed),
         scratch_test(what_follows_a_stream_fetches_nothing_before_its_offset),
     };
     return cmocka_run_group_tests_name("chunked blob", tests, NULL, NULL);
