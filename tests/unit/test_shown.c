@@ -305,6 +305,28 @@ static void expect_seen(struct df_shown_seen *s, const char *step, const char *w
         assert_null(seen);
 }
 
+static bool is_kept(struct world *w, const struct runner *r)
+{
+    DF_JSON cJSON *missing = ask(w, r);
+    DF_JSON cJSON *seen = df_shown_seen_take(&w->s.shown_seen, r->uid);
+    return seen;
+}
+
+static void what_was_seen_is_kept_only_for_a_runner_that_answers(void **state)
+{
+    struct world *w = *state;
+    struct runner plan = claim(w, "net-1-plan");
+    put_state(w, 1, "of-another-step", "'a':{'value':1}");
+    assert_false(is_kept(w, &plan)); /* nothing is missing */
+    put_state(w, 2, NULL, "'a':{'value':1},'b':{'value':2}");
+    assert_true(is_kept(w, &plan));
+    put_plan(&plan, "net-1");
+    report(&plan, PLANNED);
+    struct runner apply = claim(w, "net-1-apply");
+    mask(w, &apply, "['a','b']");
+    assert_true(is_kept(w, &apply));
+}
+
 static void what_was_seen_is_taken_once_and_only_for_its_step(void **state)
 {
     struct df_shown_seen *s = &((struct world *)*state)->s.shown_seen;
@@ -379,6 +401,7 @@ int main(void)
         TEST(what_is_no_digest_of_a_value_is_not_stored),
         TEST(a_state_that_comes_between_question_and_answer_is_not_shown_as_the_one_before),
         TEST(an_answer_needs_no_memory_of_the_question),
+        TEST(what_was_seen_is_kept_only_for_a_runner_that_answers),
         TEST(what_was_seen_is_taken_once_and_only_for_its_step),
         TEST(outputs_of_other_states_are_seen_as_their_runner_masked_them),
     };
