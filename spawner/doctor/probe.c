@@ -74,7 +74,7 @@ static int set_leader(struct df_doctor_context *p, cJSON *job, struct df_err *er
     DF_JSON cJSON *handoff = NULL;
     if (df_find_leader(p, &leader, err) < 0)
         return -1;
-    if (!leader)
+    if (!leader || !text) /* without a handoff the pod reaches no spawner */
         return 0;
     if (df_json_parse(text, strlen(text), &handoff, err) < 0 ||
         df_json_add_str(handoff, "leader", leader, err) < 0)
