@@ -5,11 +5,13 @@
 #include "spawner/model/shared_pod.h"
 #include "spawner/steps/standby.h"
 
-/* A pod that is there may serve it: that of its plan, or a standby runner. Its own pass looks. */
+/* A pod that is there may serve it: that of its plan, or a standby runner, which nobody knows before the
+ * engine has told of the first list. Its own pass looks. */
 static bool may_find_pod(const struct df_control *c, const cJSON *task, const cJSON *plan)
 {
+    struct df_standby *runners = c->s->standby;
     return df_streq(df_shared_pod_guest(plan), df_json_str(task, "metadata.name")) ||
-           (c->standby_pool && !df_standby_is_empty(c->s->standby));
+           (c->standby_pool && !(df_standby_is_open(runners) && df_standby_is_empty(runners)));
 }
 
 /* Will its first pass make a pod for it, if there is a slot? */
