@@ -242,6 +242,7 @@ int df_slots_room(struct df_slots *l, const cJSON *task, int64_t *ret, struct df
 /* ---- acquire ---- */
 
 #define AGAIN_US INT64_C(15000000)
+#define RECOUNT_US INT64_C(1000000) /* the count that the message shows may have one too many */
 #define AGAIN_EACH_US INT64_C(1000000)
 
 /* Grants a slot, or says when the refused step tries again: the delay grows with its queue
@@ -257,8 +258,9 @@ static int slots_grant(struct df_slots *l, const cJSON *task, struct df_slot *re
     } else {
         step->is_woken = false;
         int64_t ahead = (int64_t)df_admission_ahead(&l->waiting, step);
+        int64_t pause_us = l->reserved_count ? RECOUNT_US : AGAIN_US;
         df_admission_describe(&l->waiting, step, ret->message, sizeof(ret->message));
-        ret->wake_us = df_real_us() + AGAIN_US + ahead * AGAIN_EACH_US;
+        ret->wake_us = df_real_us() + pause_us + ahead * AGAIN_EACH_US;
     }
     show_waiting(l);
     return 0;

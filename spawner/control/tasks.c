@@ -144,16 +144,33 @@ static int find_engine(struct df_task_pass *p, struct df_err *err)
     return df_engine_get(engines, df_json_str(p->task, "spec.engine"), &p->engine, err);
 }
 
+/* Wakes the run of the step, once for each version of the step. */
+static void tell_run(struct df_control *c, const cJSON *task)
+{
+    const char *run = df_json_str(task, "spec.runRef.name");
+    if (run && df_told_is_news(&c->told, task))
+        df_queue_wake(c->queue, DF_KIND_RUN, run);
+}
+
+/* A pass that pauses is followed by none that would tell the run of what this one wrote. */
+static int tell_before_pause(struct df_control *c, const char *name, struct df_err *err)
+{
+    DF_SHARED const cJSON *task = NULL;
+    if (df_store_look_for(c->s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0)
+        return -1;
+    if (task)
+        tell_run(c, task);
+    return 0;
+}
+
 static int reconcile_accepted(struct df_task_pass *p, struct df_err *err)
 {
     struct df_control *c = p->c;
     struct df_err why = {0};
-    const char *run = df_json_str(p->task, "spec.runRef.name");
     p->hooks = df_task_is_workflow(p->task)    ? &df_workflow_hooks
                : df_task_is_terrakube(p->task) ? &df_terrakube_hooks
                                                : &df_tofu_hooks;
-    if (run && df_told_is_news(&c->told, p->task))
-        df_queue_wake(c->queue, DF_KIND_RUN, run);
+    tell_run(c, p->task);
     if (!df_label_has(p->task, DF_LABEL_UNFINISHED) && !df_doc_is_deleted(p->task))
         return 0;
     p->now_us = df_real_us();
@@ -248,5 +265,7 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
     if (due_us)
         df_task_pass_wake(&p, due_us);
     *ret_wake_us = p.wake_us;
-    return p.pauses ? DF_PASS_PAUSE : 0;
+    if (!p.pauses)
+        return 0;
+    return tell_before_pause(c, name, err) < 0 ? -1 : DF_PASS_PAUSE;
 }
