@@ -436,7 +436,7 @@ static inline void await_creates(struct world *w, const char *name, int times)
 
 struct runner {
     struct world *w;
-    char name[64], uid[40], step_token[65], state_password[65];
+    char name[64], uid[40], action[32], step_token[65], state_password[65];
 };
 
 static int try_claim(struct world *w, const struct fake_step *s, const char *body, cJSON **ret,
@@ -459,6 +459,7 @@ static struct runner runner_of(struct world *w, const struct fake_step *s, const
     const char *password = df_json_str(doc, "state.password");
     (void)snprintf(r.name, sizeof(r.name), "%s", s->name);
     (void)snprintf(r.uid, sizeof(r.uid), "%s", s->uid);
+    (void)snprintf(r.action, sizeof(r.action), "%s", df_json_str(doc, "action"));
     (void)snprintf(r.step_token, sizeof(r.step_token), "%s", df_json_str(doc, "stepToken"));
     (void)snprintf(r.state_password, sizeof(r.state_password), "%s", password ? password : "");
     return r;
@@ -483,9 +484,8 @@ static char *make_bundle(const struct runner *r, const char *run, const char *pl
     const char *tmp = df_blob_tmp_dir(r->w->s.blobs);
     DF_FREE char *plan = df_strf("%s/plan-file", tmp);
     char *path = df_strf("%s/bundle-%s", tmp, r->uid);
-    DF_FREE char *action = value_of(r->w, DF_KIND_TASK_ACTION, r->name, "spec.action");
     DF_FREE char *header_text =
-        df_strf("{'run':'%s','step':'%s','action':'%s'}", run, r->uid, action);
+        df_strf("{'run':'%s','step':'%s','action':'%s'}", run, r->uid, r->action);
     DF_JSON cJSON *header = json(header_text);
     const struct df_bundle_part parts[] = {{.name = "plan", .path = plan}};
     DF_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);

@@ -338,6 +338,7 @@ static inline struct runner claim_offer(struct world *w, const char *id)
     }
     (void)snprintf(r.name, sizeof(r.name), "%s", df_json_str(doc, "name"));
     (void)snprintf(r.uid, sizeof(r.uid), "%s", df_json_str(doc, "uid"));
+    (void)snprintf(r.action, sizeof(r.action), "%s", df_json_str(doc, "action"));
     (void)snprintf(r.step_token, sizeof(r.step_token), "%s", df_json_str(doc, "stepToken"));
     df_json_wipe(doc);
     return r;
