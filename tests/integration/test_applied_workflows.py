@@ -30,7 +30,7 @@ class Applied(Workflows):
 
     def await_condition(self, name, condition):
         """As people wait for it; the resource."""
-        self.namespace.kubectl("wait", f"--for=condition={condition}", f"taskaction/{name}", "--timeout=60s")
+        self.namespace.kubectl("wait", f"--for=condition={condition}", f"taskaction/{name}", "--timeout=180s")
         return self.namespace.get("taskaction", name)
 
     def await_reason(self, name, reason):
@@ -77,7 +77,7 @@ def test_an_applied_workflow_runs_to_its_end_and_tells_it_in_its_status(world):
     trail = {(e["actor"], e["action"], e["name"]) for e in world.home.json("get", "audit")["items"]}
     assert ("kubernetes", "create", "restart") in trail
 
-    world.namespace.kubectl("delete", "taskaction", "restart", "--timeout=60s")
+    world.namespace.kubectl("delete", "taskaction", "restart", "--timeout=180s")
     world.namespace.wait_gone("job", JOB)
     assert not live_pods(world.namespace)
 
@@ -110,7 +110,7 @@ def test_a_deleted_one_is_ended_first_and_goes_after_its_pod(world):
     world.await_reason("restart", "Executing")
     pod, = live_pods(world.namespace)
     assert world.namespace.get("taskaction", "restart")["metadata"]["finalizers"] == ["dayfly.dev/cleanup"]
-    world.namespace.kubectl("delete", "taskaction", "restart", "--timeout=60s")
+    world.namespace.kubectl("delete", "taskaction", "restart", "--timeout=180s")
     assert world.namespace.get("pod", pod) is None and world.namespace.get("job", JOB) is None
 
 
@@ -120,10 +120,10 @@ def test_one_that_waits_in_the_queue_goes_at_once_when_it_is_deleted(world):
     uid = world.namespace.get("job", JOB)["metadata"]["uid"]
     world.apply("second")
     world.namespace.wait("taskaction", "second", lambda t: t.get("status", {}).get("lockedBy") == "taskaction/first")
-    world.namespace.kubectl("delete", "taskaction", "second", "--timeout=60s")
+    world.namespace.kubectl("delete", "taskaction", "second", "--timeout=180s")
     assert world.namespace.get("job", JOB)["metadata"]["uid"] == uid
     assert conditions(world.namespace.get("taskaction", "first"))["Progressing"] == ("True", "Executing")
-    world.namespace.kubectl("delete", "taskaction", "first", "--timeout=60s")
+    world.namespace.kubectl("delete", "taskaction", "first", "--timeout=180s")
 
 
 def test_the_second_on_a_target_runs_when_the_first_is_deleted(world):
@@ -133,7 +133,7 @@ def test_the_second_on_a_target_runs_when_the_first_is_deleted(world):
     world.namespace.wait("taskaction", "second", lambda t: t.get("status", {}).get("lockedBy") == "taskaction/first")
     world.apply("elsewhere", target="default/deployment/other")
     world.await_condition("elsewhere", "Succeeded")
-    world.namespace.kubectl("delete", "taskaction", "first", "--timeout=60s")
+    world.namespace.kubectl("delete", "taskaction", "first", "--timeout=180s")
     task = world.await_condition("second", "Succeeded")
     assert task["status"]["engineRef"]["uid"] == world.namespace.get("job", JOB)["metadata"]["uid"]
 
@@ -148,7 +148,7 @@ def test_a_job_that_is_not_ours_is_waited_for_and_never_taken_over_or_deleted(wo
     task = world.await_condition("restart", "Failed")
     assert conditions(task)["Failed"] == ("True", "TargetLocked") and JOB in task["status"]["message"], task["status"]
     assert "engineRef" not in task["status"]
-    ns.kubectl("delete", "taskaction", "restart", "--timeout=60s")
+    ns.kubectl("delete", "taskaction", "restart", "--timeout=180s")
     job = ns.get("job", JOB)
     assert job["metadata"]["uid"] == uid and "deletionTimestamp" not in job["metadata"]
 
@@ -173,7 +173,7 @@ def test_what_only_the_spawner_can_refuse_is_told_in_the_conditions(world):
     message, = {c["message"] for c in task["status"]["conditions"] if c["type"] == "Failed"}
     assert 'unsupported execution engine: "awx" (registered: [job])' in message
     assert world.namespace.get("jobs") == []
-    world.namespace.kubectl("delete", "taskaction", "restart", "--timeout=60s")
+    world.namespace.kubectl("delete", "taskaction", "restart", "--timeout=180s")
 
 
 def test_a_class_gives_it_nodes_and_a_limit_but_not_what_it_says_itself(home, namespace, tofu, definitions):
@@ -191,7 +191,7 @@ def test_a_class_gives_it_nodes_and_a_limit_but_not_what_it_says_itself(home, na
         world.apply("unknown", target="default/deployment/third", spec={"class": "quikc"})
         refused = world.await_condition("unknown", "Failed")
         assert 'class: "quikc" is not among the classes of this service: quick' in json.dumps(refused["status"]["conditions"]).replace("\\", "")
-        namespace.kubectl("delete", "taskaction", "first", "unknown", "--timeout=60s")
+        namespace.kubectl("delete", "taskaction", "first", "unknown", "--timeout=180s")
         world.await_condition("other", "Succeeded")
 
 
@@ -203,7 +203,7 @@ def test_what_was_taken_in_counts_and_not_what_is_edited_afterwards(world):
     world.patch("second", {"workflow": {"parameters": {"FORGED": "1"}}})
     refused = world.patch("second", {"targetResource": "default/deployment/other"}, check=False)
     assert refused.returncode != 0
-    world.namespace.kubectl("delete", "taskaction", "first", "--timeout=60s")
+    world.namespace.kubectl("delete", "taskaction", "first", "--timeout=180s")
     world.await_condition("second", "Succeeded")
     container, = world.namespace.get("job", JOB)["spec"]["template"]["spec"]["containers"]
     assert "FORGED" not in {e["name"] for e in container["env"]}

@@ -728,12 +728,12 @@ def test_a_namespace_goes_with_a_release_and_an_apply_in_it_and_the_log_says_wha
     _, run = release.begin("busy")
     release.wait_log(run, "): begun")
     with logs_of_spawners(namespace) as said:
-        namespace.cluster.kubectl("delete", "namespace", namespace.name, "--timeout=60s")
+        namespace.cluster.kubectl("delete", "namespace", namespace.name, "--timeout=180s")
     assert "its documents are let go" in said[0]
     assert "executor net: these resources stay, and no state will contain them: terraform_data.a" in said[0]
     assert f"executor busy: step {run}-apply is in the middle of an apply" in said[0]
     assert "in none: terraform_data.first" in said[0]
-    wait_for("the apply to end", lambda: not [p for p in steps.get("pods") if p["status"]["phase"] == "Running"], 30)
+    wait_for("the apply to end", lambda: not [p for p in steps.get("pods") if p["status"]["phase"] == "Running"])
 
 
 def test_a_namespace_without_an_operator_goes_by_the_runbooks_command(home, namespace, tofu):
@@ -750,7 +750,7 @@ def test_a_namespace_without_an_operator_goes_by_the_runbooks_command(home, name
     line, = re.findall(r"^`(kubectl -n NS get executors.*)`\.$", (ROOT / "docs/runbook.md").read_text(), re.M)
     env = {**os.environ, "PATH": with_kubectl(os.environ["PATH"]), "KUBECONFIG": str(namespace.cluster.kubeconfig)}
     subprocess.run(["sh", "-c", line.replace("NS", namespace.name)], check=True, capture_output=True, env=env)
-    namespace.cluster.kubectl("wait", f"namespace/{namespace.name}", "--for=delete", "--timeout=60s")
+    namespace.cluster.kubectl("wait", f"namespace/{namespace.name}", "--for=delete", "--timeout=180s")
 
 
 def test_steps_in_their_own_namespace_need_nothing_but_what_the_chart_gives_them(home, namespace, tofu):

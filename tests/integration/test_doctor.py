@@ -293,7 +293,7 @@ def test_a_right_that_was_taken_away_is_missed(world):
     def seen():
         found = world.doctor({"kubernetes": {"kubeconfig": str(world.spawner)}}, "--no-probe")
         return "may not delete jobs.batch" in fails(found).get("rights", "")
-    wait_for("the right to be missed", seen, 20)
+    wait_for("the right to be missed", seen)
 
 
 # ---- faults ----
@@ -762,7 +762,7 @@ def test_the_doctor_finds(world, name):
         message = fails(world.doctor(changes, *args)).get(check, "")
         return message if all(word in message for word in words) else None
     if retried:  # what the API server learns a moment later
-        wait_for(f"{check} to fail", seen, 20)
+        wait_for(f"{check} to fail", seen)
     else:
         found = fails(world.doctor(changes, *args))
         assert check in found, found

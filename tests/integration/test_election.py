@@ -12,7 +12,7 @@ import pytest
 
 from lib import dayfly as d
 from lib.cluster import kubeconfig_of
-from lib.dayfly import wait_for
+from lib.dayfly import DEADLINE, wait_for
 
 LONG = "120s"  # nobody waits so long here: what happens sooner does not come of the end of a lease
 SHORT = "3s"
@@ -56,7 +56,7 @@ class Replicas:
     def holder(self):
         return self.spec().get("holderIdentity")
 
-    def wait_leads(self, replica, seconds=60):
+    def wait_leads(self, replica, seconds=DEADLINE):
         wait_for("it to lead", lambda: has_led(replica), seconds)
 
     def close(self):

@@ -173,7 +173,7 @@ class Operator:
         return make(*args, *self.settings, **self.env)
 
     def wait_ready(self):
-        self.namespace.kubectl("rollout", "status", "deployment/dayfly", "--timeout=90s")
+        self.namespace.kubectl("rollout", "status", "deployment/dayfly", "--timeout=180s")
         assert self.namespace.get("deployment", "dayfly")["status"]["readyReplicas"] == 2
 
     def undeploy(self):
@@ -241,8 +241,8 @@ def test_deploy_and_the_samples_do_what_they_say(namespace, tofu, tmp_path):
                "spec": {"executorRef": {"name": "sample"}, "action": "destroy", "autoApprove": True}}
     namespace.apply(destroy)
     namespace.wait("run", "sample-last", lambda r: r.get("status", {}).get("phase") == "Succeeded", 120)
-    namespace.cluster.kubectl("delete", "-k", directory, "--timeout=60s", "--ignore-not-found")
-    namespace.kubectl("delete", "taskactions,runs,executors", "--all", "--timeout=60s")
+    namespace.cluster.kubectl("delete", "-k", directory, "--timeout=180s", "--ignore-not-found")
+    namespace.kubectl("delete", "taskactions,runs,executors", "--all", "--timeout=180s")
     check_rights(namespace)
     operator.undeploy()
 
@@ -266,11 +266,11 @@ def test_the_samples_as_they_are_come_and_go_in_either_order_with_the_operator(e
             exclusive.kubectl("apply", "-k", ROOT / "rbac/samples")
             until_both_samples_succeeded(namespace)
             if not operator_goes_first:
-                exclusive.kubectl("delete", "-k", ROOT / "rbac/samples", "--timeout=60s")
+                exclusive.kubectl("delete", "-k", ROOT / "rbac/samples", "--timeout=180s")
             assert not try_make("undeploy", "uninstall", **kubeconfig).returncode
             assert not exclusive.kubectl("get", "crd", "-o", "name").stdout.count(crds.GROUP)
             if operator_goes_first:  # what the definitions did not take with them
-                exclusive.kubectl("delete", "-k", ROOT / "rbac/samples", "--timeout=60s", check=False)
+                exclusive.kubectl("delete", "-k", ROOT / "rbac/samples", "--timeout=180s", check=False)
                 assert not namespace.in_steps().get("configmap", "sample-module")
     finally:
         namespace.close()
@@ -296,7 +296,7 @@ def test_definitions_come_and_go(cluster, tmp_path):
     env = {"KUBECONFIG": str(cluster.kubeconfig)}
     names = [f"crd/{plural}.{group}" for plural in crds.PLURALS.values()]
     make("install", tree=tmp_path, **env)
-    cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names)
+    cluster.kubectl("wait", "--for=condition=Established", "--timeout=180s", *names)
     make("install", tree=tmp_path, **env)
     executor = {"apiVersion": f"{group}/v1alpha1", "kind": "Executor", "metadata": {"name": "net", "namespace": "default", "finalizers": ["dayfly.dev/cleanup"]},
                 "spec": {"source": {"url": "file:///m", "kind": "directory"}}}

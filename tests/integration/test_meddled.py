@@ -39,7 +39,7 @@ def test_a_pod_that_cannot_claim_goes_at_once_when_its_run_is_deleted(world, nam
     run = world.request("deaf", "deaf/1")
     pod = world.wait_pod(f"{run}-plan", lambda pod: pod["status"].get("initContainerStatuses", [{}])[0].get("state", {}).get("running"))
     assert pod["spec"]["terminationGracePeriodSeconds"] == 900
-    namespace.kubectl("delete", "run", run, "--timeout=60s")
+    namespace.kubectl("delete", "run", run, "--timeout=180s")
     wait_for("the pod to go", lambda: not namespace.get("pods") and not namespace.get("jobs"))
 
 
@@ -87,6 +87,6 @@ def test_a_run_takes_its_jobs_with_it_and_its_name_is_free_again(world, namespac
         end = namespace.wait("run", "nightly", lambda r: r.get("status", {}).get("phase") in FINAL)
         assert end["status"]["reason"] == "Planned", end["status"]
         assert namespace.get("job", "nightly-plan")
-        namespace.kubectl("delete", "run", "nightly", "--timeout=60s")
+        namespace.kubectl("delete", "run", "nightly", "--timeout=180s")
     namespace.wait_gone("job", "nightly-plan")
     wait_for("its pods to go", lambda: not namespace.get("pods"))

@@ -204,8 +204,8 @@ def test_a_deletion_is_theirs_who_deleted_and_nobody_writes_another_name(world):
             assert world.tell_deletion("admin", "ceo", told) == 200
     ok(world.kubectl("eve", "delete", "run", "own", "--dry-run=server"))
     for name in ("own", "disputed", "stranger"):
-        ok(world.kubectl("bob", "delete", "run", name, "--timeout=60s"))
-    ok(world.kubectl("ann", "delete", "executor", "net", "--timeout=60s"))
+        ok(world.kubectl("bob", "delete", "run", name, "--timeout=180s"))
+    ok(world.kubectl("ann", "delete", "executor", "net", "--timeout=180s"))
     deleted = {entry for entry in world.audit() if entry[2] == "delete"}
     assert deleted >= {("bob", "write", "delete", "own", "done"), ("bob", "write", "delete", "stranger", "done"),
                        ("kubernetes", "admin", "delete", "disputed", "done"), ("ann", "admin", "delete", "net", "done")}

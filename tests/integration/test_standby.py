@@ -26,7 +26,7 @@ def ready(namespace, count):
         names = {pod["metadata"]["labels"]["batch.kubernetes.io/job-name"] for pod in pods
                  if pod["status"].get("phase") == "Running" and "deletionTimestamp" not in pod["metadata"]}
         return names if len(names) == count else None
-    return wait_for(f"{count} standby runners", seen, 60)
+    return wait_for(f"{count} standby runners", seen)
 
 
 def host_of(world, step):
@@ -241,7 +241,7 @@ def test_the_apply_has_source_and_tool_before_the_plan_has_ended(home, namespace
         store.executor(home, "net")
         run = world.ask("net")
         (ahead,) = wait_for("the pod ahead", lambda: standbys(namespace))
-        wait_for("source and tool", lambda: says(namespace, ahead, "the source is ready", "the tool is ready"), 60)
+        wait_for("source and tool", lambda: says(namespace, ahead, "the source is ready", "the tool is ready"))
         assert world.document("runs", run)["status"]["phase"] == "Running"
         store.remove()
         store.let_go()

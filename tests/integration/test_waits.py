@@ -149,7 +149,7 @@ def test_an_apply_that_is_out_of_time_while_the_bucket_is_away_leaves_its_state(
     place.s3.stop()
     go.touch()
     # Its time and its grace period end while it tries to store its state.
-    wait_for("the tool to end", lambda: any(place.home.directory.parent.rglob("errored.tfstate")), 90)
+    wait_for("the tool to end", lambda: any(place.home.directory.parent.rglob("errored.tfstate")))
     place.s3.start()
     out = said(client)
     assert client.returncode != 0 and "errored state" in place.home.dayfly("why", "net-1").stdout, out

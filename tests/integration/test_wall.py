@@ -81,7 +81,7 @@ def test_processes_of_the_same_user_read_neither_memory_nor_environment_of_spawn
     os.chown(module, NOBODY, NOBODY)
     with dayfly.Server(unprivileged) as server:
         run = unprivileged.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve", stdout=subprocess.DEVNULL)
-        wait_for("the apply to begin", lambda: begun(gate), 20)
+        wait_for("the apply to begin", lambda: begun(gate))
         runner = int(runner_file(server).read_text().split()[0])
         for pid in (server.process.pid, runner):
             seen = unprivileged.run("python3", "-c", READ, pid).stdout.split("\n")
@@ -95,7 +95,7 @@ def test_an_unprivileged_spawner_finds_again_a_runner_whose_pid_it_had_no_time_t
     os.chown(module, NOBODY, NOBODY)
     with dayfly.Server(unprivileged) as server:
         run = unprivileged.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve", stdout=subprocess.DEVNULL)
-        wait_for("the apply to begin", lambda: begun(gate), 20)
+        wait_for("the apply to begin", lambda: begun(gate))
         path = runner_file(server)
         server.kill()
         before = path.read_text()
@@ -222,7 +222,7 @@ class World:
         self.server.__enter__()
         del self.home.env["OF_THE_SERVICE"]
         self.victim = self.home.popen(dayfly.DAYFLY, "run", self.module, "--auto-approve", stdout=subprocess.DEVNULL)
-        wait_for("the victim's apply to begin", lambda: (self.work / "begun").exists(), 30)
+        wait_for("the victim's apply to begin", lambda: (self.work / "begun").exists())
         return self
 
     def __exit__(self, *how):

@@ -380,7 +380,7 @@ static char *value_of(struct world *w, enum df_kind kind, const char *name, cons
         free(found_);                                                                              \
     } while (0)
 
-/* Waits until a document says so; the alarm of main() ends what never comes. */
+/* Waits until a document says so; tests/run ends what never comes. */
 static inline void await_value(struct world *w, enum df_kind kind, const char *name,
                                const char *path, const char *expected)
 {

@@ -140,7 +140,7 @@ static inline struct df_engine_observation look(struct fixture *f, const struct 
     return o;
 }
 
-/* main() set an alarm: what never comes ends the program. */
+/* What never comes is ended by tests/run. */
 static inline struct df_engine_observation await_end(struct fixture *f,
                                                      const struct df_engine_step *s)
 {

@@ -120,7 +120,6 @@ static void one_that_asks_for_nothing_has_failed(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(it_is_paused_until_somebody_decides_and_keeps_who_that_was),

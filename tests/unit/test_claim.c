@@ -469,8 +469,7 @@ static void any_other_account_or_audience_is_refused(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
-    (void)play_plan;  /* of the header, for others */
+    (void)play_plan; /* of the header, for others */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_pod_claims_its_step_by_its_own_token),

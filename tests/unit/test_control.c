@@ -254,7 +254,6 @@ static void a_run_behind_another_says_so_until_its_turn_comes(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(an_approved_run_is_planned_and_applied_in_two_steps),

@@ -302,7 +302,6 @@ static void so_does_one_whose_steps_run_in_pods(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         scratch_test(a_spawner_that_dies_at_any_write_comes_to_the_same_end),

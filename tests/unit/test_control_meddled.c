@@ -294,7 +294,6 @@ static void a_final_phase_that_somebody_wrote_into_a_waiting_run_is_undone(void 
 
 int main(void)
 {
-    (void)alarm(60); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(an_apply_whose_document_is_taken_away_is_ended_and_its_run_fails_then),

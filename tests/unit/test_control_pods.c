@@ -195,7 +195,6 @@ static void a_start_that_is_refused_is_tried_again_without_another_write(void **
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         IN_PODS(a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what),

@@ -404,7 +404,6 @@ static void a_run_whose_apply_is_taken_away_waits_for_the_pod(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST_OF(plan_and_apply_have_one_pod_and_tokens_of_their_own, setup),

@@ -247,6 +247,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_run_asks_for_what_the_page_about_cost_says_and_no_more,
                                         cluster_setup, cluster_teardown),
     };
-    (void)alarm(60); /* what never comes */
     return cmocka_run_group_tests_name("cost", tests, make_keys, free_keys);
 }

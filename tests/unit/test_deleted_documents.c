@@ -170,6 +170,5 @@ int main(void)
         TEST(a_deletion_that_fails_is_tried_again),
         TEST(the_audit_trail_has_a_deletion_before_anybody_sees_its_end),
     };
-    (void)alarm(120); /* what never comes */
     return cmocka_run_group_tests_name("deleted_documents", tests, NULL, NULL);
 }

@@ -377,7 +377,6 @@ static void many_steps_come_and_go_at_once(void **state)
 
 int main(void)
 {
-    (void)alarm(300);
     const struct CMUnitTest tests[] = {
         TEST(a_runner_gets_the_handoff_and_its_end_and_result_are_seen),
         TEST(a_runner_inherits_no_environment_descriptor_or_token_in_argv),

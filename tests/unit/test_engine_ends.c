@@ -275,7 +275,6 @@ static void canceling_what_is_not_there_is_success(void **state)
 
 int main(void)
 {
-    (void)alarm(300);
     const struct CMUnitTest tests[] = {
         TEST(the_cause_of_an_end_says_the_code_or_the_signal),
         TEST(each_new_try_of_a_step_is_watched_to_its_end),

@@ -404,7 +404,6 @@ static void without_pods_there_are_no_events(void **state)
 
 int main(void)
 {
-    (void)alarm(120); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_event_is_about_the_job_of_its_step),

@@ -176,7 +176,6 @@ static void the_step_of_a_standby_runner_starts_when_it_is_received(void **state
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     df_stop_block(); /* before any thread exists */
     if (df_http_global_init(NULL) < 0)

@@ -213,7 +213,6 @@ static void of_a_step_that_has_ended_nothing_is_held(void **state)
 
 int main(void)
 {
-    (void)alarm(60); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reference_is_held_for_the_attempt_that_made_it_and_no_other),
         cmocka_unit_test(a_later_attempt_replaces_what_was_held_of_an_earlier_one),

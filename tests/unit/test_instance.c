@@ -185,7 +185,6 @@ static void a_step_whose_class_was_taken_away_fails_before_it_starts(void **stat
 
 int main(void)
 {
-    (void)alarm(120); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
         CONFIGURED(a_workspace_gives_its_executor_what_that_does_not_say_itself),
         CONFIGURED(the_class_is_the_runs_else_the_executors_else_the_workspaces),

@@ -629,7 +629,6 @@ static void steps_in_too_many_namespaces_are_refused(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(it_is_called_job),
         cmocka_unit_test(what_is_not_there_is_absent),

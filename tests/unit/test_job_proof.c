@@ -222,7 +222,6 @@ static void a_leader_takes_over_only_runners_of_its_service(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_leader_finds_the_job_that_one_before_it_has_made),

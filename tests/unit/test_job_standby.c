@@ -310,7 +310,6 @@ static void a_list_that_is_not_taken_in_fails(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
         TEST(steps_that_differ_in_names_alone_have_one_form),
         TEST(a_longer_timeout_needs_more_time_of_the_same_form),

@@ -281,7 +281,6 @@ static void a_runner_gets_the_lineages_that_its_command_must_find_or_not(void **
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_new_state_is_its_makers_with_the_end_of_the_apply),

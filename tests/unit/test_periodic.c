@@ -63,7 +63,6 @@ static void a_stop_ends_a_pause(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_work_is_done_again_and_again),
         cmocka_unit_test(a_stop_ends_a_pause),

@@ -236,7 +236,6 @@ static void a_plan_step_has_no_plan_to_fetch_and_an_apply_none_to_store(void **s
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_plan_is_sealed_and_comes_back_as_it_was),

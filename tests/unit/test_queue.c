@@ -435,7 +435,6 @@ static void nobody_sleeps_over_a_key_that_came_below_one_that_is_due(void **stat
 
 int main(void)
 {
-    (void)alarm(120); /* a lost wake would sleep for ever */
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keys_come_out_in_the_order_they_went_in),
         cmocka_unit_test(a_key_added_many_times_comes_out_once),

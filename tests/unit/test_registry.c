@@ -51,7 +51,6 @@ static void an_engine_is_registered_once_and_the_table_has_an_end(void **state)
 
 int main(void)
 {
-    (void)alarm(300);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unknown_engine_is_refused_with_the_names_of_the_known),
         cmocka_unit_test(an_engine_is_registered_once_and_the_table_has_an_end),

@@ -388,7 +388,7 @@ static void an_errored_state_is_tried_on_when_the_step_is_told_to_stop(void **st
 static void a_result_does_not_wait_for_a_log_that_is_refused_when_the_step_must_stop(void **state)
 {
     struct fixture *f = *state;
-    reopen(f, INT64_C(1000) * 3600 * 24); /* the drain alone would outlive the test's alarm */
+    reopen(f, INT64_C(1000) * 3600 * 24); /* the drain alone would outlive the limit of tests/run */
     assert_int_equal(claim(f, NULL), 0);
     refuse_for_ever(f, "/streams");
     f->stop = true;
@@ -608,7 +608,6 @@ static void a_directory_that_does_not_exist_is_an_error(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what waits for ever */
     const struct CMUnitTest tests[] = {
         with_server(a_claim_gives_the_step_document),
         with_server(a_claim_whose_answer_was_lost_is_repeated_with_the_same_id),

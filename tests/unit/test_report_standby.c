@@ -193,7 +193,6 @@ static void only_a_standby_runner_asks_what_to_get_ready(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     if (df_http_global_init(NULL) < 0)
         return 1;
     const struct CMUnitTest tests[] = {

@@ -261,7 +261,6 @@ static void what_was_not_delivered_lies_in_the_spool(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
         with_step(a_line_reaches_the_spawner_without_being_asked_for),
         with_server(what_was_said_before_the_claim_is_sent_after_it),

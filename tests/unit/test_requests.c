@@ -145,7 +145,6 @@ static void orphans_that_stay_do_not_hide_those_that_can_be_removed(void **state
 
 int main(void)
 {
-    (void)alarm(120);
     const struct CMUnitTest tests[] = {
         TEST(executors_that_come_at_once_do_not_get_one_place_for_their_states),
         TEST(a_new_executor_has_its_first_status_and_the_marks_of_the_service),

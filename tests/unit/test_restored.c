@@ -124,7 +124,6 @@ static void what_is_held_is_canceled_when_nobody_refuses_it_any_more(void **stat
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_run_is_canceled_and_its_step_does_not_begin),

@@ -436,7 +436,6 @@ static void a_step_in_a_pod_that_need_not_wait_is_made_with_its_place(void **sta
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
         HERE_AND_IN_PODS(no_more_steps_live_at_once_than_are_allowed_and_all_come_to_their_turn),
         HERE_AND_IN_PODS(a_step_that_finds_no_place_says_how_many_run_and_how_many_are_before),

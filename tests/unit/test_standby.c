@@ -567,7 +567,6 @@ static void only_a_ref_with_such_a_host_is_of_a_standby_runner(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
         TEST(a_runner_that_waits_is_taken_before_one_that_starts),
         TEST(a_runner_that_starts_for_long_is_taken_when_it_waits),

@@ -445,7 +445,6 @@ static void a_job_that_was_refused_is_made_later(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(an_apply_is_claimed_by_the_runner_that_was_made_beside_its_plan),

@@ -284,7 +284,6 @@ static void a_runner_that_waits_stays_until_its_deadline_is_near(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_class_keeps_as_many_runners_as_it_says),

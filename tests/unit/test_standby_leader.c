@@ -264,7 +264,6 @@ static void a_leader_that_stops_waits_for_the_job_that_is_being_made(void **stat
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_runner_of_a_class_is_taken_over_by_the_next_leader),

@@ -416,7 +416,6 @@ static void the_sweep_leaves_a_step_that_was_taken_away_to_its_run(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_runner_whose_offer_was_perhaps_written_gets_no_other_step),

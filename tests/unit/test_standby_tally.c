@@ -128,7 +128,6 @@ static void runners_and_demands_are_counted_by_their_forms(void **state)
 
 int main(void)
 {
-    (void)alarm(120); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_look_at_four_times_as_many_runs_compares_few_more_names_for_each),

@@ -441,7 +441,6 @@ static void a_plan_may_read_the_state_and_an_apply_may_write_it(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_step_is_claimed_once_and_the_same_claim_may_ask_again),

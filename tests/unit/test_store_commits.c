@@ -210,7 +210,6 @@ static void many_writers_lose_nothing(void **state)
 
 int main(void)
 {
-    (void)alarm(120); /* what is awaited and never comes */
     const struct CMUnitTest tests[] = {
         TEST(what_several_write_at_once_is_there_in_their_order),
         TEST(one_that_fails_takes_back_its_own_and_nothing_else),

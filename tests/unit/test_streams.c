@@ -138,7 +138,6 @@ static void streams_are_for_the_steps_own_runner_until_its_end(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(frames_join_whatever_is_repeated_and_nothing_is_doubled),

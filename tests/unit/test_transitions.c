@@ -307,7 +307,6 @@ static void a_deleted_step_waits_a_while_for_the_state_service(void **state)
 
 int main(void)
 {
-    (void)alarm(300); /* what is awaited and never comes */
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(each_phase_is_counted_with_its_cause),

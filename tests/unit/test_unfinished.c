@@ -134,7 +134,6 @@ static void what_a_killed_process_left_goes_and_what_a_living_one_writes_stays(v
 
 int main(void)
 {
-    (void)alarm(120);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_file_has_its_name_when_it_is_complete, enter_scratch,
                                         leave_scratch),

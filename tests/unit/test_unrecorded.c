@@ -543,7 +543,6 @@ static void a_message_that_is_too_long_makes_room_for_the_clause(void **state)
 
 int main(void)
 {
-    (void)alarm(300);
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(what_no_state_knows_is_listed_and_nothing_else),

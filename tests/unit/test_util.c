@@ -52,6 +52,5 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(many_threads_may_give_memory_back_at_once),
     };
-    (void)alarm(60);
     return cmocka_run_group_tests_name("util", tests, NULL, NULL);
 }

@@ -179,6 +179,5 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_a_crash_left_half_done_is_finished_by_the_next_step,
                                         setup, teardown),
     };
-    (void)alarm(120);
     return cmocka_run_group_tests_name("work_dir", tests, NULL, NULL);
 }

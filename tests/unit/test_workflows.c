@@ -295,6 +295,5 @@ int main(void)
         TEST(nobody_claims_a_workflow),
         TEST(news_of_a_lock_wake_all_who_use_it),
     };
-    (void)alarm(120);
     return cmocka_run_group_tests_name("workflows", tests, NULL, NULL);
 }

@@ -13,7 +13,7 @@ import uuid
 
 import yaml
 
-from lib.dayfly import ROOT, tool, wait_for
+from lib.dayfly import DEADLINE, ROOT, tool, wait_for
 from lib.kube_api import KubeApi
 
 SCRIPT = ROOT / "tests/cluster/cluster"
@@ -67,7 +67,7 @@ class Cluster:
         self.kubectl("create", "-f", "-", input=json.dumps({
             "apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
             "spec": {"terminationGracePeriodSeconds": 0, "containers": [container]}}))
-        self.kubectl("wait", "pod", name, "--for=jsonpath={.status.phase}=Running", "--timeout=120s")
+        self.kubectl("wait", "pod", name, "--for=jsonpath={.status.phase}=Running", "--timeout=180s")
         self.kubectl("delete", "pod", name, "--wait=false")
 
     def load_image(self, archive):
@@ -147,7 +147,7 @@ class Namespace:
         path = self.cluster.api.path(kind, self.name)
         return typed(self.cluster.api.ask("GET", f"{path}?labelSelector={urllib.parse.quote(labels)}"))
 
-    def wait(self, kind, name, condition, seconds=60):
+    def wait(self, kind, name, condition, seconds=DEADLINE):
         """Waits until condition(object) holds of an object that exists, and returns the object."""
         last = [None]
 
@@ -159,7 +159,7 @@ class Namespace:
         except AssertionError as why:
             raise AssertionError(f"{why}; it is {json.dumps((last[0] or {}).get('status'))}") from None
 
-    def wait_gone(self, kind, name, seconds=60):
+    def wait_gone(self, kind, name, seconds=DEADLINE):
         wait_for(f"{kind} {name} to go", lambda: self.get(kind, name) is None, seconds)
 
     def token(self, account="default", **flags):

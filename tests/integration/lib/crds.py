@@ -19,7 +19,7 @@ def install(cluster):
 def established(cluster, group):
     def ready():
         names = [f"crd/{plural}.{group}" for plural in PLURALS.values()]
-        result = cluster.kubectl("wait", "--for=condition=Established", "--timeout=30s", *names, check=False)
+        result = cluster.kubectl("wait", "--for=condition=Established", "--timeout=180s", *names, check=False)
         return result.returncode == 0
     wait_for(f"the resources of {group}", ready)
 

@@ -17,7 +17,7 @@ BUILD = pathlib.Path(os.environ.get("DAYFLY_BUILD", ROOT / "build")).resolve()
 DAYFLY = BUILD / "dayfly"
 RUNNER = BUILD / "dayfly-runner"
 CRASHES = (99, -signal.SIGABRT, -signal.SIGSEGV, -signal.SIGBUS, -signal.SIGILL, -signal.SIGFPE)  # 99: of a sanitizer
-DEADLINE = 60.0  # seconds after which something that should happen counts as never happening
+DEADLINE = 180.0  # seconds after which something that should happen counts as never happening
 
 
 def wait_for(what, condition, seconds=DEADLINE):

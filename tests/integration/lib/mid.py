@@ -6,7 +6,7 @@ import os
 import pathlib
 import signal
 
-from lib.dayfly import wait_for
+from lib.dayfly import DEADLINE, wait_for
 
 # Writes a line into its ledger, then waits for the file `go` in it.
 SLOW = """
@@ -42,7 +42,7 @@ class Mid:
         return len(path.read_text().splitlines()) if path.exists() else 0
 
     def wait_middle(self):
-        wait_for(f"{self.job} to be in its middle", self.starts, 120)
+        wait_for(f"{self.job} to be in its middle", self.starts, 3 * DEADLINE)
         if self.is_usual:  # what the runner knows of it has arrived: a killed one takes the last moments with it
             self.world.wait_log(self.run, "terraform_data.first: Creation complete")
         self.pod = self.world.pod_of(self.job)["metadata"]["name"]

@@ -13,7 +13,7 @@ import subprocess
 import tarfile
 
 from lib import dayfly
-from lib.dayfly import BUILD, ROOT, wait_for
+from lib.dayfly import DEADLINE, BUILD, ROOT, wait_for
 
 NODE = "10.89.0.1"  # where pods reach what runs on this machine
 VERSION = (ROOT / "VERSION").read_text().strip()
@@ -168,14 +168,14 @@ class Pods:
     def document(self, kind, name):
         return json.loads(self.home.dayfly("get", kind, name, "-o", "json").stdout)
 
-    def ended(self, run, seconds=120):
+    def ended(self, run, seconds=3 * DEADLINE):
         """The run's status, once it is final."""
         def final():
             status = self.document("runs", run)["status"]
             return status if status.get("phase") in ("Succeeded", "Failed", "Canceled", "Discarded") else None
         return wait_for(f"{run} to end", final, seconds)
 
-    def wait_log(self, run, text, seconds=60):
+    def wait_log(self, run, text, seconds=DEADLINE):
         """Waits until the log of a run that goes on has this text."""
         def seen():
             said = self.home.dayfly("logs", run, code=None).stdout
@@ -189,7 +189,7 @@ class Pods:
         pods = self.namespace.get_all("pods", f"batch.kubernetes.io/job-name={step}")
         return max(pods, key=lambda p: p["metadata"]["creationTimestamp"], default=None)
 
-    def wait_pod(self, step, condition=lambda pod: True, seconds=60):
+    def wait_pod(self, step, condition=lambda pod: True, seconds=DEADLINE):
         def seen():
             pod = self.pod_of(step)
             return pod if pod and condition(pod) else None

@@ -3,7 +3,7 @@
 import hashlib
 import json
 
-from lib.dayfly import wait_for
+from lib.dayfly import DEADLINE, wait_for
 from lib.pods import Pods, runner_image
 
 TARGET = "default/deployment/nginx"
@@ -44,10 +44,10 @@ class Workflows(Pods):
         at = {c["type"]: c for c in self.get(name)["status"]["conditions"]}
         return at["Progressing"]["reason"], at["Progressing"]["message"]
 
-    def wait(self, name, *reasons, seconds=60):
+    def wait(self, name, *reasons, seconds=DEADLINE):
         return wait_for(f"{name} to be {reasons}", lambda: (s := self.status(name))[0] in reasons and s, seconds)
 
-    def ended(self, name, seconds=60):
+    def ended(self, name, seconds=DEADLINE):
         """The document, once it is final."""
         return wait_for(f"{name} to end", lambda: has_ended(task := self.get(name)) and task, seconds)
 
