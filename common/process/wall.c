@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <limits.h>
 #include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <sched.h>
 #include <signal.h>
 #include <sys/mount.h>
@@ -254,21 +255,53 @@ static int close_entry(struct entering *e, size_t i)
     return make_read_only(AT_FDCWD, entry->path, 0);
 }
 
-/* The capabilities with which root could undo its wall, read memory or devices, or change the
- * kernel. In a user namespace all end at the exec. */
-static int drop_capabilities(const struct entering *e)
+/* What root may do behind its wall: use files as root does, and run programs as other users. With
+ * any other capability it would reach beyond: the network of the machine, its clock, its devices. */
+static const int kept_capabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,
+                                        CAP_KILL,  CAP_SETGID,       CAP_SETUID};
+
+bool df_wall_keeps(int capability)
 {
-    static const int dropped[] = {CAP_SYS_ADMIN, CAP_SYS_PTRACE,      CAP_SYS_MODULE, CAP_SYS_RAWIO,
-                                  CAP_SYS_BOOT,  CAP_DAC_READ_SEARCH, CAP_MKNOD,      CAP_SYSLOG,
-                                  CAP_MAC_ADMIN, CAP_MAC_OVERRIDE};
-    /* Newer ones, which the kernel may not know. */
-    static const int newer[] = {CAP_PERFMON, CAP_BPF, CAP_CHECKPOINT_RESTORE};
-    for (size_t i = 0; e->is_root && i < DF_ARRAY_SIZE(dropped); i++)
-        if (prctl(PR_CAPBSET_DROP, dropped[i], 0, 0, 0) < 0)
+    for (size_t i = 0; i < DF_ARRAY_SIZE(kept_capabilities); i++)
+        if (kept_capabilities[i] == capability)
+            return true;
+    return false;
+}
+
+/* No program gives them back: none that is set-user-ID, and none whose file has capabilities. In a
+ * user namespace all end at the exec, and such a file would give those of the namespace. */
+static int drop_bounding_set(void)
+{
+    for (int c = 0, is_set; (is_set = prctl(PR_CAPBSET_READ, c, 0, 0, 0)) >= 0; c++)
+        if (is_set && !df_wall_keeps(c) && prctl(PR_CAPBSET_DROP, c, 0, 0, 0) < 0)
             return -1;
-    for (size_t i = 0; e->is_root && i < DF_ARRAY_SIZE(newer); i++)
-        (void)prctl(PR_CAPBSET_DROP, newer[i], 0, 0, 0);
-    return 0;
+    return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0);
+}
+
+static int drop_capabilities(void)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+    if (drop_bounding_set() < 0 || syscall(SYS_capget, &head, sets) < 0)
+        return -1;
+    for (int half = 0; half < _LINUX_CAPABILITY_U32S_3; half++) {
+        unsigned kept = 0;
+        for (int bit = 0; bit < 32; bit++)
+            kept |= df_wall_keeps(32 * half + bit) ? 1U << bit : 0;
+        sets[half].permitted &= kept;
+        sets[half].effective &= kept;
+        sets[half].inheritable = 0; /* with it nothing is ambient */
+    }
+    return syscall(SYS_capset, &head, sets) < 0 ? -1 : 0;
+}
+
+/* A new session keyring without a name: the one of the service may hold keys, which every process
+ * that inherits it may read. Where the call is not allowed, it is not to the step either. */
+static int leave_keyring(void)
+{
+    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
+        return 0;
+    return errno == ENOSYS || errno == EPERM || errno == EACCES ? 0 : -1;
 }
 
 static int each_entry(struct entering *e, int (*act)(struct entering *, size_t), size_t *at)
@@ -285,13 +318,13 @@ static int enter(struct entering *e, size_t *at)
     if (enter_user(e) < 0 || enter_mounts() < 0 || each_entry(e, copy_entry, at) < 0 ||
         each_entry(e, lay_entry, at) < 0 || each_entry(e, close_entry, at) < 0)
         return -1;
-    return drop_capabilities(e);
+    return leave_keyring() < 0 ? -1 : drop_capabilities();
 }
 
 pid_t df_wall_fork(const struct df_wall *v, struct df_wall_fault *ret_fault)
 {
     struct entering e = {.wall = v, .is_root = geteuid() == 0};
-    int flags = CLONE_NEWNS | CLONE_NEWPID | (e.is_root ? 0 : CLONE_NEWUSER);
+    int flags = CLONE_NEWNS | CLONE_NEWPID | CLONE_NEWIPC | (e.is_root ? 0 : CLONE_NEWUSER);
     (void)snprintf(e.uid_map, sizeof(e.uid_map), "%u %u 1", geteuid(), geteuid());
     (void)snprintf(e.gid_map, sizeof(e.gid_map), "%u %u 1", getegid(), getegid());
     *ret_fault = (struct df_wall_fault){.error = 0, .entry = v->len};
@@ -304,7 +337,8 @@ pid_t df_wall_fork(const struct df_wall *v, struct df_wall_fault *ret_fault)
 
 const char *df_wall_fault_place(const struct df_wall *v, const struct df_wall_fault *fault)
 {
-    return fault->entry < v->len ? v->entries[fault->entry].path : "its namespaces";
+    return fault->entry < v->len ? v->entries[fault->entry].path
+                                 : "its namespaces and capabilities";
 }
 
 /* ---- the probe ---- */

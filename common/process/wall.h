@@ -5,8 +5,10 @@
  * as it is. Later entries are laid over earlier ones: hide a directory, then show one below it. If
  * "/" is hidden, only the entries after it can be seen. A process with a wall (process.h) is the
  * first of a PID namespace of its own: it sees and signals its descendants only, they end with it,
- * and outside it has an ordinary pid. Another user than root gets a user namespace for that, with
- * its own uid alone. Root keeps its user, and loses the capabilities that could undo the wall.
+ * and outside it has an ordinary pid. Shared memory and message queues of System V are its own, and
+ * so is its session keyring. Another user than root gets a user namespace for that, with its own uid
+ * alone, and no capabilities; root keeps its user and those of df_wall_keeps(). No program that it
+ * starts has more.
  * Thread rule: a wall is filled by one thread; any thread may spawn with it.
  */
 #ifndef DF_WALL_H
@@ -62,6 +64,9 @@ struct df_wall_fault {
 pid_t df_wall_fork(const struct df_wall *v, struct df_wall_fault *ret_fault) DF_MUST_CHECK;
 /* The path of the entry that failed, or what failed besides the entries. */
 const char *df_wall_fault_place(const struct df_wall *v, const struct df_wall_fault *fault);
+
+/* Is this one of the few capabilities that root keeps? */
+bool df_wall_keeps(int capability);
 
 /* Can this process start others with a wall? SYSTEM: the kernel or a container does not allow it;
  * the message names the call. Starts a process that ends at once. */

@@ -1,11 +1,15 @@
 #include <fcntl.h>
+#include <linux/capability.h>
+#include <linux/keyctl.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <sys/prctl.h>
+#include <sys/shm.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -154,6 +158,79 @@ static void other_processes_are_neither_seen_nor_signalled(void **state)
     assert_string_equal(seen, "1\n1\nmine\n");
 }
 
+/* The hexadecimal number behind this name in the text of /proc/self/status. */
+static uint64_t number_of(const char *status, const char *name)
+{
+    const char *at = strstr(status, name);
+    assert_non_null(at);
+    return strtoull(at + strlen(name), NULL, 16);
+}
+
+/* What a service may have that was started with ambient capabilities. Nothing without root. */
+static void inherit_a_capability(int capability)
+{
+    struct __user_cap_header_struct head = {.version = _LINUX_CAPABILITY_VERSION_3};
+    struct __user_cap_data_struct sets[_LINUX_CAPABILITY_U32S_3];
+    if (geteuid() != 0)
+        return;
+    assert_int_equal(syscall(SYS_capget, &head, sets), 0);
+    sets[CAP_TO_INDEX(capability)].inheritable |= CAP_TO_MASK(capability);
+    assert_int_equal(syscall(SYS_capset, &head, sets), 0);
+    assert_int_equal(prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_RAISE, capability, 0, 0), 0);
+}
+
+static void root_keeps_a_few_capabilities_and_nobody_gets_another_one(void **state)
+{
+    static const int kept[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,
+                               CAP_KILL,  CAP_SETGID,       CAP_SETUID};
+    /* Only what does no harm where it succeeds: as root this test runs on the machine itself. */
+    static const char script[] =
+        "cat /proc/self/status; for family in 2 17; do perl -e 'use Socket; "
+        "socket(my $s, $ARGV[0], SOCK_RAW, 1) and print \"raw\"' $family; done; "
+        "perl -e 'setpriority(0, 0, -5) and print \"priority\"'";
+    DF_WALL struct df_wall v = {0};
+    uint64_t mask = 0;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(kept); i++)
+        mask |= UINT64_C(1) << kept[i];
+    inherit_a_capability(CAP_NET_RAW);
+    DF_FREE char *seen = run_with(&v, *state, script);
+    assert_int_equal(number_of(seen, "CapBnd:"), mask);
+    assert_int_equal(number_of(seen, "CapPrm:"), geteuid() == 0 ? mask : 0);
+    assert_int_equal(number_of(seen, "CapEff:"), geteuid() == 0 ? mask : 0);
+    assert_int_equal(number_of(seen, "CapInh:"), 0);
+    assert_int_equal(number_of(seen, "CapAmb:"), 0);
+    assert_int_equal(number_of(seen, "NoNewPrivs:"), 1);
+    assert_null(strstr(seen, "raw"));
+    assert_null(strstr(seen, "priority"));
+}
+
+/* A script that looks for a key of the session, and for a segment of shared memory. */
+static char *find_key_and_memory(const struct df_wall *v, const char *dir, key_t key)
+{
+    char script[256];
+    (void)snprintf(script, sizeof(script),
+                   "perl -e 'my @s = qw(user wall-test); print syscall(%d, %d, -3, @s, 0) > 0 ? "
+                   "\"key\" : \"none\", \" \", defined(shmget(%d, 1, 0)) ? \"memory\" : \"none\"'",
+                   (int)SYS_keyctl, KEYCTL_SEARCH, (int)key);
+    return run_with(v, dir, script);
+}
+
+static void keys_of_the_session_and_shared_memory_stay_outside(void **state)
+{
+    DF_WALL struct df_wall v = {0};
+    const key_t key = (key_t)getpid();
+    int segment = shmget(key, 4096, IPC_CREAT | IPC_EXCL | 0600);
+    assert_true(segment >= 0);
+    bool has_keys =
+        syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 &&
+        syscall(SYS_add_key, "user", "wall-test", "x", (size_t)1, KEY_SPEC_SESSION_KEYRING) >= 0;
+    DF_FREE char *without = find_key_and_memory(NULL, *state, key);
+    DF_FREE char *with = find_key_and_memory(&v, *state, key);
+    assert_int_equal(shmctl(segment, IPC_RMID, NULL), 0);
+    assert_string_equal(without, has_keys ? "key memory" : "none memory");
+    assert_string_equal(with, "none none");
+}
+
 static void descendants_end_with_the_process(void **state)
 {
     DF_WALL struct df_wall v = {0};
@@ -227,6 +304,8 @@ static void limits_hold_for_the_child_and_are_never_raised(void **state)
         scratch_test(a_read_only_directory_cannot_be_written_and_not_be_mounted_again),            \
         scratch_test(with_a_hidden_root_only_the_entries_are_there),                               \
         scratch_test(other_processes_are_neither_seen_nor_signalled),                              \
+        scratch_test(root_keeps_a_few_capabilities_and_nobody_gets_another_one),                   \
+        scratch_test(keys_of_the_session_and_shared_memory_stay_outside),                          \
         scratch_test(descendants_end_with_the_process),                                            \
         scratch_test(a_wall_that_cannot_be_applied_names_its_entry)
 
