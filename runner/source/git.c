@@ -75,6 +75,8 @@ int df_fetch_git(const struct df_fetch *f, char ret_commit[65], struct df_err *e
                             .remote = f->spec->path ? f->spec->path : f->spec->url,
                             .ref = ref,
                             .commit = f->commit};
+    if (f->spec->commit && !f->spec->any_commit && df_git_check_contained(&g, &r, err) < 0)
+        return -1;
     if (checkout_named(&g, &r, commit, &links, err) < 0 ||
         (f->spec->submodules && df_git_submodules(&g, &r, &links, err) < 0))
         return -1;

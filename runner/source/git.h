@@ -29,6 +29,16 @@ struct df_git_repo {
     int depth;             /* 0; of a submodule its nesting */
 };
 
+/* Makes an empty repository in r->directory, of the object format of r->commit. */
+int df_git_init(const struct df_git *g, const struct df_git_repo *r,
+                struct df_err *err) DF_MUST_CHECK;
+#define DF_GIT_WHOLE_DEPTH "--depth=2147483647" /* git's value for no limit */
+
+/* Is r->commit in the history of a branch or tag of r->remote? Class DENIED, reason
+ * CommitNotInBranch: it is not. */
+int df_git_check_contained(const struct df_git *g, const struct df_git_repo *r,
+                           struct df_err *err) DF_MUST_CHECK;
+
 /* Checks out the commit. Adds "<commit> <path>" to links for each of its submodules. */
 int df_git_checkout(const struct df_git *g, const struct df_git_repo *r, char ret_commit[65],
                     struct df_strs *links, struct df_err *err) DF_MUST_CHECK;

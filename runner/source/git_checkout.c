@@ -7,7 +7,7 @@
 
 #include "common/base/limits.h"
 
-static int init_repo(const struct df_git *g, const struct df_git_repo *r, struct df_err *err)
+int df_git_init(const struct df_git *g, const struct df_git_repo *r, struct df_err *err)
 {
     bool sha256 = r->commit && strlen(r->commit) == 64;
     return df_git_run(g, r,
@@ -39,11 +39,10 @@ static int deepen_to_commit(const struct df_git *g, const struct df_git_repo *r,
     for (size_t i = 0; r->ref && i < DF_ARRAY_SIZE(depths); i++)
         if (fetch_ref(g, r, depths[i], r->ref, NULL) == 0 && has_commit(g, r))
             return 0;
-    static const char all[] = "--depth=2147483647"; /* git's value for no limit */
     if (df_git_run(g, r,
-                   DF_GIT_ARGS("fetch", "-q", "--no-tags", "--no-recurse-submodules", all, "--",
-                               r->remote, "+refs/heads/*:refs/remotes/origin/*",
-                               "+refs/tags/*:refs/tags/*"),
+                   DF_GIT_ARGS("fetch", "-q", "--no-tags", "--no-recurse-submodules",
+                               DF_GIT_WHOLE_DEPTH, "--", r->remote,
+                               "+refs/heads/*:refs/remotes/origin/*", "+refs/tags/*:refs/tags/*"),
                    NULL, err) < 0)
         return -1;
     if (has_commit(g, r))
@@ -146,7 +145,7 @@ int df_git_checkout(const struct df_git *g, const struct df_git_repo *r, char re
                     struct df_strs *links, struct df_err *err)
 {
     char commit[65];
-    if (init_repo(g, r, err) < 0)
+    if (df_git_init(g, r, err) < 0)
         return -1;
     if ((r->commit ? fetch_commit(g, r, err) : fetch_ref(g, r, "--depth=1", r->ref, err)) < 0)
         return -1;

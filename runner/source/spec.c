@@ -183,6 +183,7 @@ static void read_members(const cJSON *source, struct df_source_spec *s)
     s->folder = text(source, "folder");
     s->sha256 = text(source, "sha256");
     s->submodules = df_json_bool(source, "submodules", false);
+    s->any_commit = df_json_bool(source, "anyCommit", false);
     s->accepts_http = df_json_bool(source, "acceptsHttp", false);
     s->keeps_top = df_json_bool(source, "keepsTop", false);
     s->username = text(source, "credentials.username");

@@ -24,6 +24,7 @@ struct df_source_spec {
     const char *sha256;
     bool accepts_http; /* also to other hosts than loopback */
     bool submodules;
+    bool any_commit;        /* the commit may be in no branch or tag */
     bool keeps_top;         /* archive: a single directory at its top stays */
     bool accepts_host_keys; /* ssh without known_hosts: whichever key the server has */
     const char *username, *password, *ssh_key, *known_hosts, *ca_certificate;

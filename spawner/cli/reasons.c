@@ -44,6 +44,12 @@ const struct df_reason df_reasons[] = {
     {"SourceRefused", "The source was fetched but is not safe to use; nothing of it was run.",
      "The message names the entry or setting. Remove it from the archive or repository; there is "
      "no option to allow it."},
+    {"CommitNotInBranch",
+     "The run names a commit that no branch or tag of the repository contains: whoever may open a "
+     "pull request or has a fork can make one. Nothing of it was fetched.",
+     "Push the commit to a branch, and run again. If every commit that the server gives may run "
+     "with this executor's secrets, set spec.source.anyCommit of it (`dayfly edit executor "
+     "NAME`)."},
     {"SourceChanged",
      "The source differs from the one that was planned (another commit or other files).",
      "Run again: a new plan uses the present source."},

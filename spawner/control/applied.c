@@ -21,6 +21,7 @@
 #include "spawner/steps/outcome.h"
 
 #define ACCEPTED "Accepted"
+#define DELETING "Deleting"
 /* How soon a run whose executor is missing is tried again, if nothing wakes it (awaiting.h). */
 #define AGAIN_US INT64_C(1000000)
 
@@ -186,18 +187,21 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
             0 ||
         df_executor_set_refused(executor, !good, err) < 0)
         return -1;
+    if (good && df_doc_is_deleted(executor))
+        return df_set_conditions(executor, DF_OUTCOME_NONE, DELETING, "it is being deleted",
+                                 df_real_us(), err);
     return df_set_conditions(executor, good ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
                              good ? ACCEPTED : word_of(v->why), good ? NULL : v->why->message,
                              df_real_us(), err);
 }
 
-/* True if the deletion, which increments the generation, too, is all that happened to an accepted
- * executor. It asks for nothing, and the executor must remain able to run its destroy. An edit of an
- * executor that is being deleted is an edit. */
+/* True if the deletion, which increments the generation once, is all that happened to an accepted
+ * executor. It asks for nothing, and the executor must remain able to run its destroy. Whatever comes
+ * after the first verdict on a deleted executor is an edit; that verdict leaves the word Deleting. */
 static bool is_deletion_alone(const cJSON *executor)
 {
     return df_doc_is_deleted(executor) && !df_doc_is_refused(executor) &&
-           !df_streq(df_task_reason(executor), "Deleting") &&
+           !df_streq(df_task_reason(executor), DELETING) &&
            generation_of(executor) == df_json_int(executor, "status.revision", 0) + 1;
 }
 
@@ -205,15 +209,15 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
 {
     DF_JSON cJSON *admitted = NULL;
     struct df_err why = {0};
+    bool asks = !is_deletion_alone(executor);
     struct verdict v = {.kind = DF_KIND_EXECUTOR,
                         .generation = generation_of(executor),
-                        .by = df_doc_is_deleted(executor)
-                                  ? df_stamp_nobody() /* the stamp is of the last edit */
-                                  : stamp_of(c->s, executor, DF_STAMP_REQUESTED)};
+                        /* A deletion leaves no stamp: the one that is there is of the last edit. */
+                        .by = asks ? stamp_of(c->s, executor, DF_STAMP_REQUESTED)
+                                   : df_stamp_nobody()};
     bool is_new = !df_json_at(executor, "status");
     if (validate(DF_KIND_EXECUTOR, executor, &admitted, &why) < 0 ||
-        (!is_deletion_alone(executor) &&
-         df_allowed_executor(c->s, admitted, NULL, rights_of(&v.by).placement, &why) < 0) ||
+        (asks && df_allowed_executor(c->s, admitted, NULL, rights_of(&v.by).placement, &why) < 0) ||
         df_request_check_secrets(c->s, admitted, v.by.role, NULL, &why) < 0 ||
         df_request_check_integrations(c->s, admitted, v.by.role, NULL, &why) < 0 ||
         df_storage_check(c->s, admitted, &why) < 0 ||

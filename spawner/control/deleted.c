@@ -41,9 +41,10 @@ static void note_deletion(void *arg, enum df_kind kind, const cJSON *doc)
 
 /* ---- executors ---- */
 
+/* A refusal stays: over a word of ours the refused spec would count as accepted. */
 static int set_not_deleted(cJSON *executor, void *arg, struct df_err *err)
 {
-    if (df_streq(df_task_message(executor), arg))
+    if (df_doc_is_refused(executor) || df_streq(df_task_message(executor), arg))
         return 1;
     return df_set_conditions(executor, DF_OUTCOME_NONE, "Deleting", arg, df_real_us(), err);
 }

@@ -26,6 +26,7 @@ static const struct {
     {"Aborted", USER},
     {"SourceFailed", USER},
     {"SourceRefused", USER},
+    {"CommitNotInBranch", USER},
     {"SensitiveValue", USER},
     {"SourceChanged", USER},
     {"NoConfiguration", USER},

@@ -54,11 +54,22 @@ static int merge_runtime(cJSON *spec, const cJSON *wanted, struct df_err *err)
     return set_members(runtime, wanted, err);
 }
 
+/* Does the run use the commit that the executor names? */
+static bool keeps_commit(const cJSON *spec, const cJSON *wanted)
+{
+    const char *own = df_json_str(spec, "source.commit");
+    return own && (!names_version(wanted) || df_streq(df_json_str(wanted, "commit"), own));
+}
+
 int df_overrides_merge(cJSON *spec, const cJSON *run, struct df_err *err)
 {
     const cJSON *source = df_json_at(run, "spec.source");
     const cJSON *runtime = df_json_at(run, "spec.runtime");
+    bool is_own = keeps_commit(spec, source);
     if (source && merge_source(spec, source, err) < 0)
+        return -1;
+    if (is_own &&
+        df_json_set(df_json_object_at(spec, "source"), "anyCommit", cJSON_CreateTrue(), err) < 0)
         return -1;
     return runtime ? merge_runtime(spec, runtime, err) : 0;
 }

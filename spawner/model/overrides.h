@@ -7,7 +7,8 @@
 
 #include "spawner/model/model.h"
 
-/* Merges the run's source and runtime into spec, a copy of the executor's spec. */
+/* Merges the run's source and runtime into spec, a copy of the executor's spec. A commit that the
+ * executor names itself gets source.anyCommit. */
 int df_overrides_merge(cJSON *spec, const cJSON *run, struct df_err *err) DF_MUST_CHECK;
 
 /* Checks that the executor would be valid with them. Class USER, reason InvalidDocument. */

@@ -35,6 +35,7 @@ static const struct df_field source[] = {
     STRING("branch", 255),
     STRING("commit", 64),
     {.name = "folder", .type = DF_TYPE_STRING, .flags = DF_FROZEN, .max = 1024},
+    BOOL("anyCommit"),
     BOOL("submodules"),
     STRING("sha256", 64, .rule = df_rule_sha256),
     OBJECT("secretRef", name_ref),

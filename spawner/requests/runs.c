@@ -21,12 +21,20 @@ static int check_role(enum df_role role, enum df_role least, const char *what, s
                    df_role_name(least), df_role_name(role));
 }
 
-static int not_being_deleted(const cJSON *executor, struct df_err *err)
+/* One that was deleted with kubectl waits until it holds nothing: what leads there, an admin's, still
+ * runs. Its spec may be edited meanwhile. */
+static int not_being_deleted(const cJSON *executor, enum df_action action, struct df_err *err)
 {
-    if (!df_json_at(executor, "status.deleting"))
+    const char *name = df_json_str(executor, "metadata.name");
+    if (df_json_at(executor, "status.deleting"))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "executor %s is being deleted",
+                              name);
+    if (!df_doc_is_deleted(executor) || action == DF_ACTION_DESTROY || action == DF_ACTION_STATE)
         return 0;
-    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState", "executor %s is being deleted",
-                          df_json_str(executor, "metadata.name"));
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
+                          "executor %s is being deleted: only a destroy and commands on its state "
+                          "run, until it holds nothing",
+                          name);
 }
 
 /* ---- create ---- */
@@ -48,7 +56,8 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
     cJSON *status = df_json_object_at(executor, "status");
     if (!status)
         return df_fail_oom(err);
-    if (not_being_deleted(executor, err) < 0 || df_executor_check_accepted(executor, err) < 0 ||
+    if (not_being_deleted(executor, n->action, err) < 0 ||
+        df_executor_check_accepted(executor, err) < 0 ||
         df_executor_check_action(executor, n->action, n->rights->action, err) < 0 ||
         df_errored_check_run(executor, n->run, err) < 0 ||
         df_approval_check_run(&n->s->config->approval, n->run, executor, n->rights->action, err) <
@@ -66,8 +75,10 @@ static int check_still_there(struct df_spawner *s, const char *executor, const c
                              struct df_err *err)
 {
     DF_SHARED const cJSON *owner = NULL;
-    if (df_store_look(s->store, DF_KIND_EXECUTOR, executor, &owner, err) == 0 &&
-        not_being_deleted(owner, err) == 0)
+    enum df_action action;
+    if (df_run_action(run, &action, err) == 0 &&
+        df_store_look(s->store, DF_KIND_EXECUTOR, executor, &owner, err) == 0 &&
+        not_being_deleted(owner, action, err) == 0)
         return 0;
     (void)df_store_remove(s->store, DF_KIND_RUN, df_json_str(run, "metadata.name"),
                           df_json_str(run, "metadata.uid"), NULL);

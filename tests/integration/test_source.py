@@ -254,6 +254,60 @@ def test_an_old_server_that_gives_no_commit_by_id_is_dug_through(work, world, au
         server.stop()
 
 
+@pytest.fixture(scope="module")
+def forge(world):
+    """A long main, a tag beside it, the head of a pull request, and a commit of a fork, which no ref has."""
+    r = Repository(world / "forge.git")
+    r.old, r.evil = r.commit(MODULE), {**MODULE, "evil.tf": "# evil\n"}
+    tree, last = r.git("rev-parse", f"{r.old}^{{tree}}"), r.old
+    for _ in range(110):
+        last = r.git("commit-tree", "-p", last, "-m", "x", tree)
+    r.git("update-ref", "refs/heads/main", last)
+    r.git("tag", "-a", "-m", "x", "v9", r.commit({**MODULE, "tagged.tf": ""}, branch="gone"))
+    r.tagged = r.git("rev-parse", "v9^{commit}")
+    r.git("update-ref", "-d", "refs/heads/gone")
+    r.pull = r.git("commit-tree", "-p", last, "-m", "pull", r.tree(r.evil))
+    r.git("update-ref", "refs/pull/7/head", r.pull)
+    r.fork = r.git("commit-tree", "-p", r.old, "-m", "fork", r.tree(r.evil))
+    r.git("config", "uploadpack.allowAnySHA1InWant", "true")
+    r.tip = last
+    return r
+
+
+def test_a_commit_must_be_in_a_branch_or_tag_unless_the_executor_allows_any(work, remote, forge):
+    url = remote.url("forge.git")
+    for commit in (forge.tip, forge.tagged, forge.old):
+        assert work.fetch_ok(url, commit=commit, **remote.members).commit == commit
+    for commit in (forge.pull, forge.fork, ABSENT):
+        work.refused(url, commit=commit, **remote.members, reason="CommitNotInBranch", says="no branch or tag")
+    for commit in (forge.pull, forge.fork):
+        assert "evil.tf" in work.fetch_ok(url, commit=commit, anyCommit=True, **remote.members).files
+    work.refused(url, branch="pull/7/head", **remote.members, reason="SourceFailed", says="there is no such branch")
+
+
+def test_the_commits_of_a_server_that_leaves_no_files_out_are_searched_as_well(work, forge, https, authority):
+    """It ignores the filter, or has one: either way nothing of the commit is fetched before it is found."""
+    members = {"credentials": credentials_of(https, authority)}
+    for allowed in ("true", "false"):
+        forge.git("config", "uploadpack.allowFilter", allowed)
+        assert work.fetch_ok(f"{https.url}/forge.git", commit=forge.old, **members).commit == forge.old
+        work.refused(f"{https.url}/forge.git", commit=forge.pull, **members, reason="CommitNotInBranch")
+
+
+def test_a_working_copy_gives_what_it_has_checked_out_and_fetched(work, forge, tmp_path):
+    """As a CI system makes it: shallow, of a pull request, without a branch."""
+    tree = tmp_path / "tree"
+    for words in (["init", "-q", str(tree)],
+                  ["-C", tree, "fetch", "-q", "--depth=1", f"file://{forge.path}", f"{forge.pull}:refs/remotes/pull/7/merge"],
+                  ["-C", tree, "checkout", "-q", "--detach", forge.pull]):
+        sh("git", *words)
+    assert work.fetch_ok(f"file://{tree}", commit=forge.pull).commit == forge.pull
+    sh("git", "-C", tree, "fetch", "-q", "--depth=1", f"file://{forge.path}", forge.tip)
+    sh("git", "-C", tree, "checkout", "-q", "--detach", forge.tip)
+    assert work.fetch_ok(f"file://{tree}", commit=forge.tip).commit == forge.tip
+    assert work.fetch_ok(f"file://{tree}", commit=forge.pull).commit == forge.pull
+
+
 def test_a_commit_that_is_gone_is_named(work, remote, repository):
     work.refused(remote.url("module.git"), planned=ABSENT, branch="main", **remote.members,
                  reason="SourceFailed", says=f"commit {ABSENT} is not in")

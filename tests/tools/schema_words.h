@@ -270,6 +270,8 @@ static const struct text texts[] = {
     {"source.branch", "For git: a branch, without refs/heads/."},
     {"source.commit", "For git: 40 or 64 lower-case hex digits."},
     {"source.folder", "The module's folder within the source; relative. Cannot be changed."},
+    {"source.anyCommit", "A dry-run may name a commit that no branch or tag contains, as those of "
+                         "pull requests and forks."},
     {"source.submodules", "Fetch git submodules, too."},
     {"source.sha256", "For an archive; required if it comes from a server."},
     {"source.secretRef", "The secret with the credentials for fetching: username and password, "

@@ -75,4 +75,52 @@ static inline void await_condition(struct world *w, enum df_kind kind, const cha
     }
 }
 
+/* ---- stamps ---- */
+
+/* An installation with the webhook and its policy. */
+static inline void believe_stamps(struct world *w)
+{
+    static char name[] = "dayfly";
+    w->config.kube_webhook = name;
+}
+
+static inline void apply_as(struct world *w, enum df_kind kind, const char *name, const char *spec,
+                            const char *stamp)
+{
+    struct df_err err = {0};
+    DF_FREE char *text = df_strf("{'metadata':{'name':'%s','annotations':{"
+                                 "'dayfly.dev/requested-by':'%s'}},'spec':%s}",
+                                 name, stamp, spec);
+    DF_JSON cJSON *doc = json(text);
+    if (df_store_create(w->s.store, kind, doc, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+#define SOURCE "'source':{'url':'file:///nowhere','kind':'directory'}"
+
+static inline void begin_stamped(struct world *w)
+{
+    believe_stamps(w);
+    start(w);
+    apply_as(w, DF_KIND_EXECUTOR, "net", "{" SOURCE "}", "admin ann");
+    apply_as(w, DF_KIND_RUN, "first", RUN_NET, "write eve");
+    play_plan(w, "first", "first-plan");
+    await_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
+}
+
+static inline bool is_audited(struct world *w, const char *actor, const char *role,
+                              const char *action, const char *outcome)
+{
+    DF_JSON cJSON *entries = NULL;
+    const cJSON *e;
+    assert_int_equal(df_store_audit_list(w->s.store, NULL, 100, &entries, NULL, NULL), 0);
+    cJSON_ArrayForEach (e, entries) {
+        if (df_streq(df_json_str(e, "actor"), actor) && df_streq(df_json_str(e, "role"), role) &&
+            df_streq(df_json_str(e, "action"), action) &&
+            df_streq(df_json_str(e, "outcome"), outcome))
+            return true;
+    }
+    return false;
+}
+
 #endif

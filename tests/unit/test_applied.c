@@ -401,25 +401,6 @@ static void a_decision_and_a_cancel_that_nobody_signed_are_signed(void **state)
 
 /* ---- names ---- */
 
-/* An installation with the webhook and its policy. */
-static void believe_stamps(struct world *w)
-{
-    static char name[] = "dayfly";
-    w->config.kube_webhook = name;
-}
-
-static void apply_as(struct world *w, enum df_kind kind, const char *name, const char *spec,
-                     const char *stamp)
-{
-    struct df_err err = {0};
-    DF_FREE char *text = df_strf("{'metadata':{'name':'%s','annotations':{"
-                                 "'dayfly.dev/requested-by':'%s'}},'spec':%s}",
-                                 name, stamp, spec);
-    DF_JSON cJSON *doc = json(text);
-    if (df_store_create(w->s.store, kind, doc, NULL, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
 /* As `kubectl patch` under this name. */
 static void decide_as(struct world *w, const char *run, const char *stamp)
 {
@@ -434,18 +415,6 @@ static void decide_as(struct world *w, const char *run, const char *stamp)
         fail_msg("%s", err.message);
 }
 
-#define SOURCE "'source':{'url':'file:///nowhere','kind':'directory'}"
-
-static void begin_stamped(struct world *w)
-{
-    believe_stamps(w);
-    start(w);
-    apply_as(w, DF_KIND_EXECUTOR, "net", "{" SOURCE "}", "admin ann");
-    apply_as(w, DF_KIND_RUN, "first", RUN_NET, "write eve");
-    play_plan(w, "first", "first-plan");
-    await_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
-}
-
 static void await_message(struct world *w, const char *run, const char *part)
 {
     for (;;) {
@@ -455,21 +424,6 @@ static void await_message(struct world *w, const char *run, const char *part)
             return;
         wait_for_change(w, mark);
     }
-}
-
-static bool is_audited(struct world *w, const char *actor, const char *role, const char *action,
-                       const char *outcome)
-{
-    DF_JSON cJSON *entries = NULL;
-    const cJSON *e;
-    assert_int_equal(df_store_audit_list(w->s.store, NULL, 100, &entries, NULL, NULL), 0);
-    cJSON_ArrayForEach (e, entries) {
-        if (df_streq(df_json_str(e, "actor"), actor) && df_streq(df_json_str(e, "role"), role) &&
-            df_streq(df_json_str(e, "action"), action) &&
-            df_streq(df_json_str(e, "outcome"), outcome))
-            return true;
-    }
-    return false;
 }
 
 static void a_stamped_document_names_who_wrote_it(void **state)

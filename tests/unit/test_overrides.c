@@ -33,6 +33,17 @@ static void a_dry_run_is_laid_over_its_executor(void **state)
          "{'source':{'url':'u','kind':'directory'}}"},
         {"{'source':{'url':'u','kind':'git','branch':'main'}}", "'source':{'folder':'deep'}",
          "{'source':{'url':'u','kind':'git','branch':'main','folder':'deep'}}"},
+        {"{'source':{'url':'u','kind':'git','commit':'c'}}", "",
+         "{'source':{'url':'u','kind':'git','commit':'c','anyCommit':true}}"},
+        {"{'source':{'url':'u','kind':'git','commit':'c'}}", "'source':{'folder':'deep'}",
+         "{'source':{'url':'u','kind':'git','commit':'c','folder':'deep','anyCommit':true}}"},
+        {"{'source':{'url':'u','kind':'git','commit':'c'}}", "'source':{'commit':'c'}",
+         "{'source':{'url':'u','kind':'git','commit':'c','anyCommit':true}}"},
+        {"{'source':{'url':'u','kind':'git','commit':'c'}}", "'source':{'commit':'d'}",
+         "{'source':{'url':'u','kind':'git','commit':'d'}}"},
+        {"{'source':{'url':'u','kind':'git','branch':'main','anyCommit':true}}",
+         "'source':{'commit':'d'}",
+         "{'source':{'url':'u','kind':'git','commit':'d','anyCommit':true}}"},
         {"{'source':{'url':'u','kind':'archive','sha256':'a'}}", "'source':{'sha256':'b'}",
          "{'source':{'url':'u','kind':'archive','sha256':'b'}}"},
         {"{'runtime':{'name':'opentofu','version':'1.9.0'}}", "'runtime':{'name':'terraform'}",
@@ -50,6 +61,17 @@ static void a_dry_run_is_laid_over_its_executor(void **state)
         if (!df_json_equal(spec, merged))
             fail_msg("%s: %s", cases[i].says, text);
     }
+}
+
+/* Only who may edit the executor says so. */
+static void a_run_does_not_allow_itself_any_commit(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *run = json("{'metadata':{'name':'r'},'spec':{'executorRef':{'name':'net'},"
+                              "'action':'dry-run','source':{'anyCommit':true}}}");
+    struct df_err err = {0};
+    assert_int_equal(df_model_admit(DF_KIND_RUN, run, NULL, &err), -1);
+    assert_non_null(strstr(err.message, "spec.source.anyCommit"));
 }
 
 static void what_would_be_no_valid_executor_is_refused(void **state)
@@ -98,6 +120,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_dry_run_is_laid_over_its_executor),
+        cmocka_unit_test(a_run_does_not_allow_itself_any_commit),
         cmocka_unit_test(what_would_be_no_valid_executor_is_refused),
         cmocka_unit_test(every_other_run_takes_its_executor_as_it_is),
     };
