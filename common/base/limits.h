@@ -246,6 +246,9 @@
 #define DF_LIMIT_REDACT_BYTES (64 * DF_MIB) /* the values in all their encodings */
 #define DF_LIMIT_REDACT_SPAN                                                                       \
     (16 * DF_KIB) /* text that one value may be spread over: a piece of it, escaped and wrapped */
+#define DF_LIMIT_REDACT_PREFIX                                                                     \
+    (2 *                                                                                           \
+     DF_KIB) /* in front of each line of a provisioner: an address, whose keys have any length */
 #define DF_LIMIT_VARIABLES 1000
 #define DF_LIMIT_ARGUMENTS 100
 #define DF_LIMIT_ENVIRONMENT 500                    /* entries; compared with each other */

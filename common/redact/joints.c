@@ -1,5 +1,7 @@
 #include "common/redact/joints.h"
 
+#include "common/redact/prefix.h"
+
 /* Bytes of text in which the view behind a joint is looked for; without it the joint is open. */
 enum { AHEAD = 64 };
 
@@ -95,17 +97,30 @@ static void look_back(struct df_joint_walk *w, size_t at)
     w->befores = kept + n;
 }
 
+/* Adds the prefix of the line that begins at *end, if the token before it ended a line. False if more
+ * text is needed to tell. */
+static bool add_prefix(const struct df_joint_walk *w, const struct df_unwrap_token *t, size_t *end)
+{
+    size_t len = 0;
+    bool whole = !t->line_end || df_redact_prefix(w->text + *end, w->n - *end, w->last, &len);
+    *end += len;
+    return whole;
+}
+
 /* Adds bytes of the view behind the joint until there are `most`; false if the text does not say all
  * of them. */
 static bool look_ahead(const struct df_joint_walk *w, char *window, size_t *n, size_t most)
 {
     size_t end = w->n - w->end < AHEAD ? w->n : w->end + AHEAD;
     struct df_unwrap_token t = {.len = 1};
-    for (size_t at = w->end; at < end && *n < most; at += t.len) {
-        t.byte = df_unwrap_is_plain(w->text[at]) ? w->text[at] : -1;
-        t.len = 1;
+    for (size_t at = w->end; at < end && *n < most;) {
+        t = (struct df_unwrap_token){1, df_unwrap_is_plain(w->text[at]) ? w->text[at] : -1, false,
+                                     false};
         if (df_unwrap_is_special(w->text[at]) &&
             !df_unwrap_token(w->text + at, w->n - at, w->last, &t))
+            return false;
+        at += t.len;
+        if (!add_prefix(w, &t, &at))
             return false;
         if (t.byte >= 0)
             window[(*n)++] = (char)t.byte;
@@ -162,14 +177,22 @@ static bool is_closed_line(const struct df_joint_walk *w, size_t at)
         df_unwrap_is_special(w->text[next]))
         return false;
     const char pair[2] = {w->text[before - 1], w->text[next]};
-    return !has_pair(w->filter, pair);
+    size_t prefix;
+    return !has_pair(w->filter, pair) &&
+           df_redact_prefix(w->text + at + 1, w->n - at - 1, w->last, &prefix) && !prefix;
 }
 
 static void read_joint(struct df_joint_walk *w, size_t at, struct df_unwrap_token *t)
 {
     look_back(w, at);
     bool whole = df_unwrap_token(w->text + at, w->n - at, w->last, t);
+    w->cut = at;
     w->end = whole ? at + t->len : SIZE_MAX;
+    if (whole && !add_prefix(w, t, &w->end)) {
+        whole = false;
+        w->cut = w->end;
+        w->end = SIZE_MAX;
+    }
     w->open = !whole || (t->joint && is_open(w, t));
     t->joint |= !whole;
     if (t->joint && !w->open)

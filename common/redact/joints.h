@@ -34,7 +34,8 @@ struct df_joint_walk {
     const char *text;
     size_t n;
     bool last;                      /* the text is the end of the stream */
-    size_t at, end;                 /* the current joint */
+    size_t at, end;                 /* the current joint; a line break with the prefix behind it */
+    size_t cut;                     /* of one that is cut off: all in front of this is known */
     bool open;                      /* a pattern may cross it, or more text is needed to tell */
     char before[DF_JOINT_GRAM_MAX]; /* of the view, in front of the joint */
     size_t befores;

@@ -5,6 +5,7 @@
 #include "common/redact/redact.h"
 
 #include "common/base/limits.h"
+#include "common/redact/prefix.h"
 #include "common/redact/set.h"
 
 enum { PIECE = 32 * 1024, UNCOVERED_MAX = 3 };
@@ -15,11 +16,10 @@ struct df_redact {
     const struct df_redact_set *set;
     char *work;               /* kept bytes, then the current piece */
     size_t work_cap;          /* PIECE and all that can be kept */
-    uint64_t *cover;          /* a bit for each byte of work: masked */
+    uint64_t *cover;          /* a bit for each byte of work: masked; 0 behind the kept bytes */
     struct df_unwrapped view; /* of a part of work */
     size_t kept;              /* bytes in front of the current piece: */
     size_t written;  /* ... so many are shown already, and may be the start of an occurrence */
-    size_t masked;   /* ... so many of the others, at their front, are masked already */
     bool after_mask; /* the output ends with a mask */
 };
 
@@ -35,7 +35,8 @@ int df_redact_new(const struct df_redact_set *set, struct df_redact **ret, struc
     if (!r)
         return df_fail_oom(err);
     r->set = set;
-    r->work_cap = PIECE + DF_LIMIT_REDACT_SPAN + set->plain.max_len + DF_UNWRAP_TOKEN_MAX;
+    r->work_cap = PIECE + DF_LIMIT_REDACT_SPAN + set->plain.max_len + DF_UNWRAP_TOKEN_MAX +
+                  DF_LIMIT_REDACT_PREFIX;
     r->work = malloc(r->work_cap);
     r->cover = calloc(r->work_cap / 64 + 1, sizeof *r->cover);
     if (!r->work || !r->cover || df_unwrap_new(r->work_cap, &r->view, err) < 0) {
@@ -69,9 +70,9 @@ int df_redact_widen(struct df_redact **r, const struct df_redact_set *set, struc
         return df_fail(err, DF_ERR_LIMIT, "a set without the values of the former one");
     }
     memcpy(wide->work, old->work, old->kept);
+    memcpy(wide->cover, old->cover, (old->kept / 64 + 1) * sizeof *old->cover);
     wide->kept = old->kept;
     wide->written = old->written;
-    wide->masked = old->masked;
     wide->after_mask = old->after_mask;
     df_redact_free(*r);
     *r = wide;
@@ -88,6 +89,17 @@ static void set_range(uint64_t *bits, size_t from, size_t to)
         bits[from / 64] = UINT64_MAX;
     for (; from < to; from++)
         bits[from / 64] |= (uint64_t)1 << (from % 64);
+}
+
+/* Drops the first `from` of n bits. */
+static void drop_bits(uint64_t *bits, size_t from, size_t n)
+{
+    const size_t words = n / 64 + 1, first = from / 64, left = words - first, shift = from % 64;
+    for (size_t i = 0; i < left; i++) {
+        uint64_t next = shift && i + 1 < left ? bits[first + i + 1] << (64 - shift) : 0;
+        bits[i] = bits[first + i] >> shift | next;
+    }
+    memset(bits + left, 0, first * sizeof *bits);
 }
 
 /* Returns the first position at or after `from` whose bit is `value`; n if there is none. */
@@ -141,6 +153,33 @@ static size_t count_shown(const struct df_unwrapped *v, size_t at)
     return shown;
 }
 
+/* Of the blanks and colours behind a prefix. */
+static size_t skip_blanks(const struct df_redact *r, size_t at, size_t end)
+{
+    struct df_unwrap_token t = {.len = 1};
+    for (; at < end && (r->work[at] == ' ' || r->work[at] == '\033'); at += t.len)
+        (void)df_unwrap_token(r->work + at, end - at, true, &t);
+    return at;
+}
+
+/* Covers an occurrence but the line breaks in it behind which a tool has put its prefix, so that each
+ * line keeps its own. */
+static void cover_lines(const struct df_redact *r, size_t from, size_t end)
+{
+    size_t prefix = 0;
+    for (size_t at = from; at < end; at++) {
+        if (r->work[at] != '\n')
+            continue;
+        (void)df_redact_prefix(r->work + at + 1, end - at - 1, true, &prefix);
+        if (!prefix)
+            continue;
+        set_range(r->cover, from, at);
+        from = skip_blanks(r, at + 1 + prefix, end);
+        at = from - 1;
+    }
+    set_range(r->cover, from, end);
+}
+
 static void cover_view(void *arg, size_t from, size_t end, bool with_tail)
 {
     const struct df_redact *r = arg;
@@ -150,7 +189,7 @@ static void cover_view(void *arg, size_t from, size_t end, bool with_tail)
         return;
     if (with_tail && p[end].start == p[end - 1].end)
         end++;
-    set_range(r->cover, p[from + count_shown(&r->view, from)].start, p[end - 1].end);
+    cover_lines(r, p[from + count_shown(&r->view, from)].start, p[end - 1].end);
 }
 
 static void search_view(struct df_redact *r, size_t from, size_t to)
@@ -194,7 +233,8 @@ static void read_joints(struct df_redact *r, size_t n, bool last, struct tail *t
     bool open = false;
     while (df_joint_next(&w)) {
         if (w.end == SIZE_MAX) {
-            to = w.at;
+            to = w.cut;
+            tail->keep = w.at < tail->keep ? w.at : tail->keep;
             break;
         }
         if (w.at < tail->keep && tail->keep < w.end)
@@ -223,8 +263,6 @@ static void read_joints(struct df_redact *r, size_t n, bool last, struct tail *t
 /* Writes the part of work[0..n) that can be decided; keeps the rest. */
 static void decide_bytes(struct df_redact *r, size_t n, bool last, struct df_buf *out)
 {
-    memset(r->cover, 0, (n / 64 + 1) * sizeof *r->cover);
-    set_range(r->cover, r->written, r->written + r->masked);
     (void)df_patterns_scan(&r->set->plain, r->work, n, cover_text, r);
     size_t hold = last ? n : df_patterns_hold(&r->set->plain, r->work, r->written, n);
     struct tail tail = {hold, hold};
@@ -235,7 +273,7 @@ static void decide_bytes(struct df_redact *r, size_t n, bool last, struct df_buf
     emit_masked(r, r->written, tail.hold, out);
     r->kept = n - tail.keep;
     r->written = tail.hold - tail.keep;
-    r->masked = find_bit(r->cover, tail.hold, n, false) - tail.hold;
+    drop_bits(r->cover, tail.keep, n);
     memmove(r->work, r->work + tail.keep, r->kept);
 }
 
@@ -259,7 +297,7 @@ int df_redact_feed(struct df_redact *r, const char *bytes, size_t n, struct df_b
 int df_redact_finish(struct df_redact *r, struct df_buf *out, struct df_err *err)
 {
     decide_bytes(r, r->kept, true, out);
-    r->kept = r->written = r->masked = 0;
+    r->kept = r->written = 0;
     r->after_mask = false;
     return df_buf_check(out, err);
 }

@@ -2,6 +2,9 @@
 
 #include <ctype.h>
 
+#include "common/redact/blocks.h"
+#include "common/redact/prefix.h"
+
 enum { BACKSLASHES_MAX = 8, CSI_MAX = 32, ENTITY_MAX = 10 };
 
 /* --- tokens ---------------------------------------------------------------------------------- */
@@ -164,8 +167,6 @@ bool df_unwrap_token(const char *text, size_t n, bool last, struct df_unwrap_tok
 
 /* --- joints ---------------------------------------------------------------------------------- */
 
-typedef unsigned char block __attribute__((vector_size(16)));
-
 static bool is_joint(const char *text, size_t at, size_t n)
 {
     char c = text[at];
@@ -174,38 +175,22 @@ static bool is_joint(const char *text, size_t at, size_t n)
     return c == '\n' || c == '\r' || c == '\033' || c == '\\' || c == '%' || c == '&';
 }
 
-/* Sets a byte of ret_hits for each of 16 bytes that may be a joint. All control characters count:
- * that is less work than to be exact. */
-static void find_candidates(const char *text, uint64_t ret_hits[2])
+/* A byte that is not 0 for each of 16 bytes that may be a joint. All control characters count: that
+ * is less work than to be exact. */
+static df_block find_candidates(const char *text)
 {
-    block b, next;
-    memcpy(&b, text, sizeof b);
-    memcpy(&next, text + 1, sizeof next);
-    block hits = (block)(b < 0x20) | (block)((block)(b - '%') < 2) | (block)(b == '\\') |
-                 ((block)(b == next) & ((block)(b == '"') | (block)(b == '\'')));
-    memcpy(ret_hits, &hits, sizeof hits);
-}
-
-/* The position of the first byte in memory that is not 0. */
-static size_t first_byte(uint64_t word)
-{
-#if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
-    return (size_t)__builtin_ctzll(word) / 8;
-#else
-    return (size_t)__builtin_clzll(word) / 8;
-#endif
+    df_block b = df_block_load(text), next = df_block_load(text + 1);
+    return (df_block)(b < 0x20) | (df_block)((df_block)(b - '%') < 2) | (df_block)(b == '\\') |
+           ((df_block)(b == next) & ((df_block)(b == '"') | (df_block)(b == '\'')));
 }
 
 size_t df_unwrap_next_joint(const char *text, size_t from, size_t n)
 {
-    uint64_t hits[2];
-    while (from + sizeof(block) < n) {
-        find_candidates(text + from, hits);
-        if (!(hits[0] | hits[1])) {
-            from += sizeof(block);
+    while (from + sizeof(df_block) < n) {
+        size_t first = df_block_first(find_candidates(text + from));
+        from += first;
+        if (first == sizeof(df_block))
             continue;
-        }
-        from += hits[0] ? first_byte(hits[0]) : 8 + first_byte(hits[1]);
         if (is_joint(text, from, n))
             return from;
         from++;
@@ -252,12 +237,22 @@ void df_unwrap_free(struct df_unwrapped *v)
     *v = (struct df_unwrapped){0};
 }
 
+/* Of what a tool writes in front of the line that begins behind the token t. */
+static size_t length_of_prefix(const char *text, size_t at, size_t to,
+                               const struct df_unwrap_token *t)
+{
+    size_t len = 0;
+    if (t->line_end && !df_redact_prefix(text + at, to - at, true, &len))
+        DF_BUG("a prefix that does not end");
+    return len;
+}
+
 void df_unwrap_read(struct df_unwrapped *v, const char *text, size_t from, size_t to)
 {
     uint32_t joints = 0, breaks = 0;
     struct df_unwrap_token t;
     v->n = 0;
-    for (size_t at = from; at < to; at += t.len) {
+    for (size_t at = from; at < to;) {
         if (!df_unwrap_token(text + at, to - at, true, &t))
             DF_BUG("a view of the middle of a token");
         if (t.byte >= 0) {
@@ -267,6 +262,7 @@ void df_unwrap_read(struct df_unwrapped *v, const char *text, size_t from, size_
         }
         joints += t.joint;
         breaks += t.line_end;
+        at += t.len + length_of_prefix(text, at + t.len, to, &t);
     }
     v->places[v->n] = (struct df_unwrap_place){(uint32_t)to, (uint32_t)to, joints, breaks, false};
     v->most = v->n > v->most ? v->n : v->most;

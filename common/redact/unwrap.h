@@ -6,7 +6,8 @@
  * It leaves out blanks, line breaks, quotes, backslashes, other control sequences (colours), and
  * every byte beyond ASCII (the frames of tofu's errors). A value is folded in the same way, so
  * whatever does this to a value has it in its view. It is all decided by at most
- * DF_UNWRAP_TOKEN_MAX bytes. Thread rule: one thread a view.
+ * DF_UNWRAP_TOKEN_MAX bytes. What a tool writes in front of a line (prefix.h) is left out of the
+ * view of a text as well. Thread rule: one thread a view.
  *
  * A joint is a place where the text was wrapped, coloured or escaped: only a match across a joint
  * counts, so that "pass word" is no password.
@@ -70,8 +71,8 @@ struct df_unwrapped {
 int df_unwrap_new(size_t cap, struct df_unwrapped *ret, struct df_err *err) DF_MUST_CHECK;
 void df_unwrap_free(struct df_unwrapped *v); /* wipes it */
 
-/* Makes the view of text[from..to), which are bounds of tokens. to - from is at most the cap of
- * df_unwrap_new(). */
+/* Makes the view of text[from..to), which are bounds of tokens and not within a prefix. to - from is
+ * at most the cap of df_unwrap_new(). */
 void df_unwrap_read(struct df_unwrapped *v, const char *text, size_t from, size_t to);
 
 #endif

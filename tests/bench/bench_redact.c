@@ -3,8 +3,8 @@
  *
  * Texts: a log as tofu and its providers write it, which must pass at 1000 MB/s, and with colours at
  * 400 MB/s; the same with a secret in every line, text made of secrets that are wrong in one byte,
- * which must keep up with a flood of 100 MB/s; and nothing but escapes (20 MB/s) or wrapped base64 of
- * secrets (50 MB/s). The
+ * which must keep up with a flood of 100 MB/s; nothing but escapes (20 MB/s) or wrapped base64 of
+ * secrets (50 MB/s); and lines of a provisioner that end in the middle of a secret (200 MB/s). The
  * stated peer, in the same run over the same bytes: memchr() for a
  * byte that is not there, and memcpy(). Prints rows for tests/bench/run: name, value, limit, ok or
  * NOT.
@@ -131,11 +131,34 @@ static void add_base64(struct df_buf *b, const struct df_strs *secrets)
         (void)df_buf_addf(b, "%.76s\n", encoded.data + at);
 }
 
-enum text { TEXT_LOG, TEXT_SECRETS, TEXT_NEAR, TEXT_COLOURS, TEXT_ESCAPES, TEXT_BASE64, TEXTS };
-static const char *const text_names[] = {"log",          "a secret in every line",
-                                         "near matches", "log with colours",
-                                         "escapes",      "base64 in wrapped lines"};
-static const double floors[] = {1000, 100, 100, 400, 20, 50};
+/* What a provisioner prints; one line in four ends with the first half of a secret, which the next
+ * does not go on with. */
+static void add_provisioner(struct df_buf *b, const struct df_strs *secrets)
+{
+    const char *secret = secrets->items[next_random((unsigned)secrets->len)];
+    char word[41];
+    random_word(word, 40, "abcdefghijklmnopqrstuvwxyz ");
+    (void)df_buf_addf(b, "module.network[\"eu-%u\"].null_resource.setup[%u] (local-exec): %s",
+                      next_random(9), next_random(99), word);
+    if (!next_random(4))
+        (void)df_buf_addf(b, " %.*s", (int)strlen(secret) / 2, secret);
+    (void)df_buf_addc(b, '\n');
+}
+
+enum text {
+    TEXT_LOG,
+    TEXT_SECRETS,
+    TEXT_NEAR,
+    TEXT_COLOURS,
+    TEXT_ESCAPES,
+    TEXT_BASE64,
+    TEXT_PROVISIONER,
+    TEXTS
+};
+static const char *const text_names[] = {
+    "log",     "a secret in every line",  "near matches",          "log with colours",
+    "escapes", "base64 in wrapped lines", "lines of a provisioner"};
+static const double floors[] = {1000, 100, 100, 400, 20, 50, 200};
 
 static void make_text(enum text kind, const struct df_strs *secrets, struct df_buf *b)
 {
@@ -147,6 +170,8 @@ static void make_text(enum text kind, const struct df_strs *secrets, struct df_b
             add_escapes(b, secrets);
         else if (kind == TEXT_BASE64)
             add_base64(b, secrets);
+        else if (kind == TEXT_PROVISIONER)
+            add_provisioner(b, secrets);
         else
             add_log_line(b);
         if (kind == TEXT_COLOURS)

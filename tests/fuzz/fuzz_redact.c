@@ -4,7 +4,8 @@
  * Input: number of secrets; for each its length and bytes; a seed for the sizes of the pieces; the
  * text. A text byte 0x01 stands for "here comes a form of a secret", picked by the next byte, so
  * that the fuzzer finds forms without having to guess them. 0x02 is the same, wrapped, coloured and
- * escaped as further bytes say.
+ * escaped as further bytes say, and behind what tools write in front of a line. 0x03 is such a
+ * prefix alone.
  */
 #include "common/redact/redact.h"
 #include "tests/unit/redact_oracle.h"
@@ -36,6 +37,30 @@ static void read_secrets(struct input *in, struct df_strs *secrets)
     }
 }
 
+/* A line break and what a tool writes in front of a line, or nearly that. */
+static void add_prefix(struct input *in, struct df_buf *text)
+{
+    static const char *const parts[] = {"\n",          "a.b",
+                                        ".c",          "[0]",
+                                        "[\"k\"]",     "[\"a b\\\" (c): ]\"]",
+                                        "[\"",         "\"]",
+                                        "\"",          "\\",
+                                        ":",           " (",
+                                        "remote-exec", "): ",
+                                        "):\033[0m ",  "\033[0m\033[1m",
+                                        "\r\n",        "m-1._",
+                                        "\xc3\xa9",    " (x): "};
+    static const char *const whole[] = {"\na.b (local-exec): ", "\nm.n[\"k (x): \"].a.b[1]: (c): ",
+                                        "\n\033[0m\033[1mmodule.m.a.b (remote-exec):\033[0m "};
+    unsigned how = next_byte(in);
+    if (how < 128) {
+        (void)df_buf_adds(text, whole[how % DF_ARRAY_SIZE(whole)]);
+        return;
+    }
+    for (unsigned i = 0; i < how % 8; i++)
+        (void)df_buf_adds(text, parts[next_byte(in) % DF_ARRAY_SIZE(parts)]);
+}
+
 /* A form with something between and instead of its bytes. */
 static void add_spoiled(struct input *in, const struct df_buf *form, struct df_buf *text)
 {
@@ -46,7 +71,10 @@ static void add_spoiled(struct input *in, const struct df_buf *form, struct df_b
     for (size_t i = 0; i < form->len; i++) {
         unsigned how = next_byte(in);
         oracle_spell(text, how % 16, form->data[i]);
-        (void)df_buf_adds(text, gaps[how / 16 % DF_ARRAY_SIZE(gaps)]);
+        if (how / 16 == 15)
+            add_prefix(in, text);
+        else
+            (void)df_buf_adds(text, gaps[how / 16 % DF_ARRAY_SIZE(gaps)]);
     }
 }
 
@@ -54,7 +82,9 @@ static void read_text(struct input *in, const struct oracle *o, struct df_buf *t
 {
     while (in->p < in->end) {
         unsigned c = next_byte(in);
-        if (c <= 2 && c && o->count) {
+        if (c == 3) {
+            add_prefix(in, text);
+        } else if (c <= 2 && c && o->count) {
             const struct df_buf *form = &o->patterns[next_byte(in) * 7919U % o->count].form;
             if (c == 2)
                 add_spoiled(in, form, text);

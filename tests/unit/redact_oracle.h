@@ -3,7 +3,7 @@
  *
  * Compares every pattern at every position of the text and of the view of the whole text, marks what
  * any occurrence covers, and writes "***" for each run of marked bytes. It knows nothing of pieces,
- * windows and joints that can be skipped. Header-only, so that both programs can include it.
+ * windows and joints that can be skipped, and finds the prefixes of lines in a way of its own. Header-only, so that both programs can include it.
  */
 #ifndef DF_TEST_REDACT_ORACLE_H
 #define DF_TEST_REDACT_ORACLE_H
@@ -15,6 +15,7 @@
 #include "common/base/strs.h"
 #include "common/redact/forms.h"
 #include "common/redact/members.h"
+#include "common/redact/prefix.h"
 #include "common/redact/unwrap.h"
 
 struct oracle_pattern {
@@ -114,10 +115,65 @@ static inline void oracle_mark_text(const struct oracle_pattern *p, const char *
             memset(covered + at, 1, len + oracle_has_tail(p, text, at + len, n));
 }
 
+/* The first of the two bytes that stand behind what a tool writes in front of the line at text; NULL
+ * if it writes nothing. Written again, slowly, because the redactor's own way is what is tested. */
+static inline const char *oracle_prefix_end(const char *text, const char *end)
+{
+    static const char in_address[] = ".-_[]";
+    const char *p = text;
+    size_t dots = 0;
+    for (; p + 1 < end && p[0] == '\033' && p[1] == '['; p++) {
+        for (p += 2; p < end && (isdigit((unsigned char)*p) || *p == ';');)
+            p++;
+        if (p >= end || *p != 'm')
+            return NULL;
+    }
+    if (p >= end || !(isalpha((unsigned char)*p) || *p == '_' || *p & 0x80))
+        return NULL;
+    for (; p < end && (isalnum((unsigned char)*p) || *p & 0x80 || (*p && strchr(in_address, *p)));
+         p++) {
+        dots += *p == '.';
+        if (*p != '[' || p + 1 == end || p[1] != '"')
+            continue;
+        for (p += 2; p < end && *p != '"' && *p != '\n';)
+            p += 1 + (*p == '\\' && p + 1 < end);
+        if (p >= end || *p != '"')
+            return NULL;
+    }
+    p += p < end && *p == ':';
+    if (!dots || end - p < 5 || p[0] != ' ' || p[1] != '(')
+        return NULL;
+    const char *type = p + 2;
+    for (p = type; p < end && (isalnum((unsigned char)*p) || *p == '_' || *p == '-');)
+        p++;
+    if (p == type || end - p < 2 || p[0] != ')' || p[1] != ':')
+        return NULL;
+    return (size_t)(p + 2 - text) <= DF_LIMIT_REDACT_PREFIX ? p + 2 : NULL;
+}
+
+/* Marks text[from..to) but line breaks with a prefix behind them, and blanks and colours there. */
+static inline void oracle_mark_lines(const char *text, size_t from, size_t to, char *covered)
+{
+    while (from < to) {
+        const char *next =
+            text[from] == '\n' ? oracle_prefix_end(text + from + 1, text + to) : NULL;
+        if (!next) {
+            covered[from++] = 1;
+            continue;
+        }
+        for (from = (size_t)(next - text);
+             from < to && (text[from] == ' ' || text[from] == '\033');) {
+            struct df_unwrap_token t;
+            (void)df_unwrap_token(text + from, to - from, true, &t);
+            from += t.len;
+        }
+    }
+}
+
 /* An occurrence in the view counts if it has a joint inside and is not spread too far. What is in
  * front of a line break within its first three bytes is shown. */
 static inline void oracle_mark_view(const struct oracle_pattern *p, const struct df_unwrapped *v,
-                                    char *covered)
+                                    const char *text, char *covered)
 {
     size_t len = p->form.len;
     for (size_t at = 0; at + len <= v->n; at++) {
@@ -131,7 +187,21 @@ static inline void oracle_mark_view(const struct oracle_pattern *p, const struct
         for (size_t i = 1; i <= 3; i++)
             if (from[i].breaks > from[i - 1].breaks)
                 first = from + i;
-        memset(covered + first->start, 1, end->end - first->start);
+        oracle_mark_lines(text, first->start, end->end, covered);
+    }
+}
+
+/* The redactor finds the same prefixes. */
+static inline void oracle_check_prefixes(const char *text, size_t n)
+{
+    for (size_t at = 1; at <= n; at++) {
+        if (text[at - 1] != '\n')
+            continue;
+        const char *end = oracle_prefix_end(text + at, text + n);
+        size_t len = 1;
+        if (!df_redact_prefix(text + at, n - at, true, &len) ||
+            len != (end ? (size_t)(end - text) - at : 0))
+            abort();
     }
 }
 
@@ -142,10 +212,11 @@ static inline void oracle_redact(const struct oracle *o, const char *text, size_
     struct df_unwrapped view;
     if (!covered || df_unwrap_new(n + 1, &view, NULL) < 0)
         abort();
+    oracle_check_prefixes(text, n);
     df_unwrap_read(&view, text, 0, n);
     for (size_t i = 0; i < o->count; i++) {
         if (o->patterns[i].joined)
-            oracle_mark_view(&o->patterns[i], &view, covered);
+            oracle_mark_view(&o->patterns[i], &view, text, covered);
         else
             oracle_mark_text(&o->patterns[i], text, n, covered);
     }

@@ -294,6 +294,49 @@ static void too_large_values_are_refused(void **state)
     assert_int_equal(err.cls, DF_ERR_LIMIT);
 }
 
+/* --- lines of a provisioner --------------------------------------------------------------------- */
+
+static void a_line_of_a_provisioner_is_shown_as_soon_as_it_is_decided(void **state)
+{
+    (void)state;
+    struct df_redact_set *set = SET("hunter2-secret");
+    struct df_redact *r = stream_of(set);
+    DF_BUF struct df_buf out = DF_BUF_INIT(1000);
+    static const struct {
+        const char *piece, *shown;
+    } rows[] = {{"a.b (local-exec): one\n", "a.b (local-exec): one\n"},
+                {"a.b (local-exec): hunter2", "a.b (local-exec): "},
+                {"\n", ""},
+                {"a.b (local", ""},
+                {"-exec): -secret\n", "***\na.b (local-exec): ***\n"},
+                {"a.b (local-exec): hunter2\n", "a.b (local-exec): "},
+                {"a.b: Still creating...\n", "hunter2\na.b: Still creating...\n"}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        df_buf_clear(&out);
+        assert_int_equal(df_redact_feed(r, rows[i].piece, strlen(rows[i].piece), &out, NULL), 0);
+        assert_string_equal(df_buf_str(&out), rows[i].shown);
+    }
+    df_redact_free(r);
+    df_redact_set_free(set);
+}
+
+/* An address with keys may have any length; the redactor looks at so much of it. */
+static void a_prefix_is_known_up_to_its_limit(void **state)
+{
+    (void)state;
+    struct df_redact_set *set = SET("hunter2-secret");
+    for (size_t longer = 0; longer < 2; longer++) {
+        const size_t key = DF_LIMIT_REDACT_PREFIX - strlen("a.b[\"\"] (c):") + longer;
+        char name[DF_LIMIT_REDACT_PREFIX];
+        memset(name, 'k', key);
+        name[key] = '\0';
+        DF_FREE char *text = df_strf("hunter2\na.b[\"%s\"] (c): -secret\n", name);
+        DF_FREE char *expected = df_strf("***\na.b[\"%s\"] (c): ***\n", name);
+        assert_redacts(set, text, longer ? text : expected);
+    }
+    df_redact_set_free(set);
+}
+
 /* --- the stream ------------------------------------------------------------------------------ */
 
 static void ordinary_text_passes_at_once(void **state)
@@ -439,11 +482,12 @@ static void random_text_over_few_letters_agrees_with_the_oracle(void **state)
 static void add_wrapped(struct df_buf *text)
 {
     static const char *const words[] = {
-        "a",     "b",      "ab",     "ba",    "aabb",    "\n",        "\r\n",
-        " ",     "\n\n  ", "%61",    "%62",   "%6",      "\\u0061",   "\\\\u0062",
-        "\\x61", "&#97;",  "&#x62;", "&amp;", "\033[1m", "\033[0;31", "\033",
-        "\\",    "\\n",    "''",     "\"\"",  "\"",      "'",         "\xe2\x94\x82",
-        "\xe2",  "YWJh",   "6162",   "61:62", "&",       "%",         "\t"};
+        "a",           "b",      "ab",     "ba",    "aabb",    "\n",        "\r\n",
+        " ",           "\n\n  ", "%61",    "%62",   "%6",      "\\u0061",   "\\\\u0062",
+        "\\x61",       "&#97;",  "&#x62;", "&amp;", "\033[1m", "\033[0;31", "\033",
+        "\\",          "\\n",    "''",     "\"\"",  "\"",      "'",         "\xe2\x94\x82",
+        "\xe2",        "YWJh",   "6162",   "61:62", "&",       "%",         "\t",
+        "\na.b (c): ", "\na",    ".b",     "a.b",   " (c",     "): ",       "[\""};
     unsigned kind = next_random(3);
     if (kind < 2)
         (void)df_buf_adds(text, words[next_random(5)]);
@@ -454,7 +498,15 @@ static void add_wrapped(struct df_buf *text)
 /* A value with something between its letters, and some of these escaped. */
 static void add_spoiled(struct df_buf *text, const char *value)
 {
-    static const char *const gaps[] = {"\n", "\r\n\xe2\x94\x82 ", "\033[0m", " ", "''", "\\"};
+    static const char *const gaps[] = {"\n",
+                                       "\r\n\xe2\x94\x82 ",
+                                       "\033[0m",
+                                       " ",
+                                       "''",
+                                       "\\",
+                                       "\na.b (local-exec): ",
+                                       "\na.b: (local-exec): ",
+                                       "\n\033[0m\033[1ma.b[\"a (b): \\\"]\"] (c):\033[0m "};
     unsigned seldom = 1 + next_random(8);
     for (; *value; value++) {
         oracle_spell(text, next_random(4 * seldom), *value);
@@ -575,6 +627,8 @@ int main(void)
         cmocka_unit_test(a_long_value_of_wide_characters_has_no_seams),
         cmocka_unit_test(too_many_values_are_refused_with_the_number),
         cmocka_unit_test(too_large_values_are_refused),
+        cmocka_unit_test(a_line_of_a_provisioner_is_shown_as_soon_as_it_is_decided),
+        cmocka_unit_test(a_prefix_is_known_up_to_its_limit),
         cmocka_unit_test(ordinary_text_passes_at_once),
         cmocka_unit_test(only_what_may_begin_a_value_is_held_back),
         cmocka_unit_test(overlapping_and_adjacent_values_become_one_mask),
