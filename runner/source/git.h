@@ -48,6 +48,9 @@ int df_git_run(const struct df_git *g, const struct df_git_repo *r, const char *
                struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
 #define DF_GIT_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
 
+/* The reason when the ids of the server's repository are of another format. */
+#define DF_GIT_OTHER_FORMAT "OtherFormat"
+
 /* Fails with the class, reason and message for the end of git's stderr. url: the repository;
  * terrakube: as in struct df_source_request. */
 int df_git_explain(const char *url, int code, const char *stderr_tail, bool terrakube,
