@@ -41,11 +41,11 @@ static int add_attributes(struct df_hcl_block *b, const cJSON *body, struct df_e
 {
     const cJSON *item;
     cJSON_ArrayForEach (item, body) {
-        DF_FREE char *number = cJSON_IsNumber(item) ? df_json_print(item) : NULL;
+        DF_FREE char *number = df_json_is_number(item) ? df_json_print(item) : NULL;
         const char *value = cJSON_IsBool(item)     ? cJSON_IsTrue(item) ? "true" : "false"
                             : cJSON_IsString(item) ? item->valuestring
                                                    : number;
-        if (cJSON_IsNumber(item) && !number)
+        if (df_json_is_number(item) && !number)
             return df_fail_oom(err);
         if (value && !df_hcl_is_plain(value, strlen(value)))
             value = NULL;

@@ -24,13 +24,15 @@ static inline void df_cleanup_json(cJSON **j)
 
 /* Parses exactly one JSON value; only white space may follow. Refused with class USER and the byte
  * offset: bad syntax (strict RFC 8259), invalid UTF-8, duplicate keys, NUL in strings, nesting
- * deeper than DF_LIMIT_JSON_DEPTH, numbers that are not finite. A whole number whose digits would
- * change in a double is kept as text (cJSON_Raw) and printed unchanged; the number getters below
- * ignore it. */
+ * deeper than DF_LIMIT_JSON_DEPTH. A number that a double would round (beyond 2^53, of more than 15
+ * to 17 digits, 1e400) is kept as text (cJSON_Raw) and printed unchanged; the number getters below
+ * ignore it. Of others the value is kept: 1E2 is printed as 100. */
 int df_json_parse(const char *text, size_t n, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Makes a whole number from its digits (no leading zeros or plus). NULL if out of memory. */
-cJSON *df_json_whole(const char *digits);
+/* Makes a number from its text in JSON, as the parser does. NULL if out of memory. */
+cJSON *df_json_number(const char *text);
+/* True for a number, also one that is kept as text. */
+bool df_json_is_number(const cJSON *j);
 
 /* Like df_json_parse(), but skips members with these names (a list that ends with NULL) at every
  * level, without building their values; a name that begins with a dot is a path from the root

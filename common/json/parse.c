@@ -2,11 +2,9 @@
  * A strict RFC 8259 reader that builds cJSON trees. cJSON's own reader accepts too much: bad UTF-8,
  * raw control bytes, "\uZZZZ", numbers like 01, duplicate keys.
  */
-#include <math.h>
-
+#include "common/base/parse.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
-#include "common/base/parse.h"
 #include "common/json/json.h"
 
 /* Where the reader is: a member, and the one that it is in. Arrays have no place. */
@@ -223,10 +221,9 @@ static bool skip_digits(struct reader *r)
     return r->at > start;
 }
 
-/* Moves r->at behind the number. *whole: it has neither fraction nor exponent. */
-static int skip_number(struct reader *r, bool *whole)
+/* Moves r->at behind the number. */
+static int skip_number(struct reader *r)
 {
-    *whole = true;
     if (peek_byte(r) == '-')
         r->at++;
     if (peek_byte(r) == '0')
@@ -234,13 +231,11 @@ static int skip_number(struct reader *r, bool *whole)
     else if (!skip_digits(r))
         return fail_at(r, "not a value");
     if (peek_byte(r) == '.') {
-        *whole = false;
         r->at++;
         if (!skip_digits(r))
             return fail_at(r, "digits must follow the decimal point");
     }
     if (peek_byte(r) == 'e' || peek_byte(r) == 'E') {
-        *whole = false;
         r->at++;
         if (peek_byte(r) == '+' || peek_byte(r) == '-')
             r->at++;
@@ -250,49 +245,36 @@ static int skip_number(struct reader *r, bool *whole)
     return 0;
 }
 
-/* Numbers with at most this many digits are exact in a double. */
-#define SURE_DIGITS 15
+#define SMALL_DIGITS 15 /* are exact in a double */
 
-/* The fast path for short whole numbers. False: use the general path. */
-static bool is_small(const char *digits, size_t n, double *ret)
+/* The fast path for short whole numbers, as most are. False: use the general path. */
+static bool is_small(const char *text, size_t n, double *ret)
 {
     int64_t value = 0;
-    size_t i = digits[0] == '-';
-    if (n - i > SURE_DIGITS || (i && digits[i] == '0'))
+    size_t i = text[0] == '-';
+    if (n - i > SMALL_DIGITS || (i && text[i] == '0'))
         return false;
-    for (; i < n; i++)
-        value = value * 10 + (digits[i] - '0');
-    *ret = (double)(digits[0] == '-' ? -value : value);
+    for (; i < n; i++) {
+        if (!is_digit(text[i]))
+            return false;
+        value = value * 10 + (text[i] - '0');
+    }
+    *ret = (double)(text[0] == '-' ? -value : value);
     return true;
-}
-
-cJSON *df_json_whole(const char *digits)
-{
-    char exact[32] = "";
-    double value = strtod(digits, NULL);
-    if (fabs(value) < DF_JSON_MAX_PLAIN)
-        (void)snprintf(exact, sizeof(exact), "%.0f", value);
-    return strcmp(exact, digits) == 0 ? cJSON_CreateNumber(value) : cJSON_CreateRaw(digits);
 }
 
 static int read_number(struct reader *r, cJSON **ret)
 {
     size_t start = r->at;
-    bool whole;
     double value = 0;
-    if (skip_number(r, &whole) < 0)
+    if (skip_number(r) < 0)
         return -1;
-    if (whole && is_small(r->text + start, r->at - start, &value)) {
+    if (is_small(r->text + start, r->at - start, &value)) {
         *ret = cJSON_CreateNumber(value);
         return *ret ? 0 : df_fail_oom(r->err);
     }
-    DF_FREE char *digits = strndup(r->text + start, r->at - start);
-    if (!digits)
-        return df_fail_oom(r->err);
-    value = strtod(digits, NULL);
-    if (!isfinite(value) && !whole)
-        return fail_at(r, "the number is too large");
-    *ret = whole ? df_json_whole(digits) : cJSON_CreateNumber(value);
+    DF_FREE char *text = strndup(r->text + start, r->at - start);
+    *ret = text ? df_json_number(text) : NULL;
     return *ret ? 0 : df_fail_oom(r->err);
 }
 

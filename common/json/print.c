@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "common/base/parse.h"
-#include "common/json/json.h"
+#include "common/json/number.h"
 
 struct writer {
     char *out;
@@ -53,32 +53,10 @@ static void put_newline(struct writer *w, int depth)
         puts_to(w, "  ");
 }
 
-static void put_whole(struct writer *w, double d)
-{
-    char text[32];
-    int n = fabs(d) <= DF_JSON_MAX_WHOLE ? snprintf(text, sizeof(text), "%lld", (long long)d)
-                                         : snprintf(text, sizeof(text), "%.0f", d);
-    put_bytes(w, text, (size_t)n);
-}
-
 static void put_number(struct writer *w, double d)
 {
-    char text[32];
-    if (!isfinite(d)) {
-        puts_to(w, "null");
-        return;
-    }
-    if (d == floor(d) && fabs(d) < DF_JSON_MAX_PLAIN) {
-        put_whole(w, d);
-        return;
-    }
-    /* The shortest form that reads back as the same number. */
-    for (int digits = 15; digits <= 17; digits++) {
-        (void)snprintf(text, sizeof(text), "%.*g", digits, d);
-        if (strtod(text, NULL) == d)
-            break;
-    }
-    puts_to(w, text);
+    char text[DF_NUMBER_TEXT];
+    puts_to(w, isfinite(d) ? df_number_print(d, text) : "null");
 }
 
 static void put_escaped(struct writer *w, unsigned c)

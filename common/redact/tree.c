@@ -58,7 +58,7 @@ static int mask_leaf(const struct df_redact_set *set, cJSON *item, bool *ret_cha
 {
     if (cJSON_IsString(item))
         return df_redact_text(set, &item->valuestring, ret_changed, err);
-    if (cJSON_IsNumber(item) || cJSON_IsRaw(item))
+    if (df_json_is_number(item))
         return mask_number(set, item, ret_changed, err);
     return 0;
 }

@@ -164,6 +164,57 @@ const char *df_source_url_fault(const char *url, struct df_source_url *ret)
     return NULL;
 }
 
+/* ---- addresses of folders ---- */
+
+#define SAY_APART                                                                                  \
+    ": name the repository alone, the folder in it with folder (--folder), and the ref with "      \
+    "branch, tag or commit (--branch, ...)"
+
+/* Skips n parts of the path, which begins with a slash; NULL: it has fewer, or ends there. */
+static const char *behind_parts(const char *path, int n)
+{
+    for (; path && n; n--)
+        path = *path ? strchr(path + 1, '/') : NULL;
+    return path && path[1] ? path : NULL;
+}
+
+/* What the forges put between a repository and a ref. A repository of GitHub and GitLab cannot have
+ * these names. */
+static bool is_page(const char *url)
+{
+    static const char *const anywhere[] = {"/-/tree/",  "/-/blob/",     "/src/branch/",
+                                           "/src/tag/", "/src/commit/", NULL};
+    const char *host = strstr(url, "://"), *path = host ? strchr(host + 3, '/') : NULL;
+    const char *rest = behind_parts(path, 2);
+    if (!df_starts_with(url, "http") || df_ends_with(url, ".git"))
+        return false;
+    for (const char *const *part = anywhere; *part; part++)
+        if (strstr(url, *part))
+            return true;
+    return rest && (df_starts_with(rest, "/tree/") || df_starts_with(rest, "/blob/") ||
+                    (df_starts_with(rest, "/src/") && strstr(url, "://bitbucket.org/")));
+}
+
+static bool has_folder(const char *url)
+{
+    const char *host = strstr(url, "://"), *from = host ? host + 3 : url;
+    if (df_starts_with(url, "file:"))
+        return strstr(url, ".git//");
+    const char *path = from + strcspn(from, host ? "/" : ":");
+    path += *path != '\0';
+    const char *slashes = strstr(path, "//");
+    return slashes && slashes > path && strcspn(url, "?#") > (size_t)(slashes - url);
+}
+
+const char *df_source_address_fault(const char *url)
+{
+    if (df_starts_with(url, "git::"))
+        return "begins with git::, as a module's source does" SAY_APART;
+    if (is_page(url))
+        return "is the web page of a folder" SAY_APART;
+    return has_folder(url) ? "has a folder behind //" SAY_APART : NULL;
+}
+
 /* ---- refs and folders ---- */
 
 const char *df_source_ref_fault(const char *s)

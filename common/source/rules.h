@@ -34,6 +34,10 @@ const char *df_source_url_fault(const char *url, struct df_source_url *ret);
 /* The same where http, which anybody on the way can read and change, is no fault. */
 const char *df_source_open_url_fault(const char *url, struct df_source_url *ret);
 
+/* The fault of an address with a folder or ref in it, as modules (git::URL//DIR) and web pages of
+ * repositories (URL/tree/main/DIR) have it: it is the name of no repository. */
+const char *df_source_address_fault(const char *url);
+
 /* The fault of a tag or branch: as of git check-ref-format, or an option of git. */
 const char *df_source_ref_fault(const char *s);
 const char *df_source_commit_fault(const char *s);

@@ -90,7 +90,7 @@ static int add_json_line(cJSON *list, const struct df_terrakube_payload *p,
                          const struct df_log_entry *e, struct df_err *err)
 {
     DF_JSON cJSON *line = cJSON_CreateObject();
-    if (df_json_add(line, "jobId", df_json_whole(p->job), err) < 0 ||
+    if (df_json_add(line, "jobId", df_json_number(p->job), err) < 0 ||
         df_json_add_str(line, "stepId", p->step, err) < 0 ||
         df_json_add_num(line, "lineNumber", (double)e->number, err) < 0 ||
         add_output(line, e, err) < 0)

@@ -1,7 +1,6 @@
 #include "common/yaml/scalar.h"
 
 #include <errno.h>
-#include <math.h>
 
 static bool is_one_of(const char *text, const char *const *words)
 {
@@ -21,14 +20,8 @@ static size_t count_digits(const char *s)
     return strspn(s, "0123456789");
 }
 
-static bool is_whole(const char *text)
-{
-    const char *s = skip_sign(text);
-    return *s && s[count_digits(s)] == '\0';
-}
-
 /* [-+]? ( . [0-9]+ | [0-9]+ ( . [0-9]* )? ) ( [eE] [-+]? [0-9]+ )? */
-static bool is_fraction(const char *text)
+static bool is_number(const char *text)
 {
     const char *s = skip_sign(text);
     size_t before = count_digits(s), after = 0;
@@ -68,12 +61,22 @@ static int return_item(cJSON *item, cJSON **ret, struct df_err *err)
     return 0;
 }
 
-static int resolve_whole(const char *text, cJSON **ret, struct df_err *err)
+/* A number of YAML as JSON writes it: "+.50" is 0.50, "007." is 7. The caller frees. */
+static char *json_number(const char *text)
 {
     const char *first = skip_sign(text);
     first += strspn(first, "0");
-    DF_FREE char *plain = df_strf("%s%s", *text == '-' ? "-" : "", *first ? first : "0");
-    return plain ? return_item(df_json_whole(plain), ret, err) : df_fail_oom(err);
+    int before = (int)count_digits(first);
+    const char *point = first + before, *fraction = point + (*point == '.');
+    int after = (int)count_digits(fraction);
+    return df_strf("%s%.*s%s%s%.*s%s", *text == '-' ? "-" : "", before, first, before ? "" : "0",
+                   after ? "." : "", after, fraction, fraction + after);
+}
+
+static int resolve_number(const char *text, cJSON **ret, struct df_err *err)
+{
+    DF_FREE char *number = json_number(text);
+    return number ? return_item(df_json_number(number), ret, err) : df_fail_oom(err);
 }
 
 static int resolve_radix(const char *text, int radix, cJSON **ret, struct df_err *err)
@@ -100,11 +103,9 @@ int df_yaml_resolve(const char *text, cJSON **ret, struct df_err *err)
     int radix = radix_of(text);
     if (radix)
         return resolve_radix(text, radix, ret, err);
-    if (is_whole(text))
-        return resolve_whole(text, ret, err);
-    bool fraction = is_fraction(text);
-    double value = fraction ? strtod(text, NULL) : 0;
-    if (is_one_of(skip_sign(text), odd) || !isfinite(value))
+    if (is_number(text))
+        return resolve_number(text, ret, err);
+    if (is_one_of(skip_sign(text), odd))
         return df_fail(err, DF_ERR_USER, "the number %.64s is not finite", text);
-    return return_item(fraction ? cJSON_CreateNumber(value) : cJSON_CreateString(text), ret, err);
+    return return_item(cJSON_CreateString(text), ret, err);
 }

@@ -56,7 +56,7 @@ static int set_config(const struct df_git *g, const struct df_git_repo *r, const
 /* A repository of commits without files knows that these are missing. */
 static int make_history(const struct df_git *g, const struct df_git_repo *r, struct df_err *err)
 {
-    return df_git_init(g, r, err) < 0 ||
+    return df_git_init(g, r, df_git_is_sha256(r->commit), err) < 0 ||
                    set_config(g, r, "remote.origin.url", r->remote, err) < 0 ||
                    set_config(g, r, "remote.origin.promisor", "true", err) < 0
                ? -1
@@ -90,11 +90,12 @@ static int search_history(const struct df_git *g, const struct df_git_repo *r, b
                           bool *ret, struct df_err *err)
 {
     static const char *const depths[] = {"--depth=100", "--depth=5000", DF_GIT_WHOLE_DEPTH};
+    struct df_err why = {0};
     if (make_history(g, r, err) < 0)
         return -1;
     for (size_t i = 0; !*ret && i < DF_ARRAY_SIZE(depths); i++) {
-        if (fetch_history(g, r, depths[i], has_head, err) < 0)
-            return -1;
+        if (fetch_history(g, r, depths[i], has_head, &why) < 0)
+            return df_git_explain_format(r, &why, err);
         *ret = is_contained(g, r);
     }
     return 0;

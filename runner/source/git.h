@@ -29,9 +29,15 @@ struct df_git_repo {
     int depth;             /* 0; of a submodule its nesting */
 };
 
-/* Makes an empty repository in r->directory, of the object format of r->commit. */
-int df_git_init(const struct df_git *g, const struct df_git_repo *r,
+/* Makes an empty repository in r->directory, with ids of that format, in place of the one of an
+ * earlier attempt. */
+int df_git_init(const struct df_git *g, const struct df_git_repo *r, bool sha256,
                 struct df_err *err) DF_MUST_CHECK;
+/* Is this full commit of a repository with SHA-256 ids? Others have SHA-1. */
+static inline bool df_git_is_sha256(const char *commit)
+{
+    return strlen(commit) == 64;
+}
 #define DF_GIT_WHOLE_DEPTH "--depth=2147483647" /* git's value for no limit */
 
 /* Is r->commit in the history of a branch or tag of r->remote? Class DENIED, reason
@@ -57,6 +63,12 @@ int df_git_resolve_url(const char *parent, const char *url, char **ret,
 int df_git_run(const struct df_git *g, const struct df_git_repo *r, const char *const *args,
                struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
 #define DF_GIT_ARGS(...) ((const char *const[]){__VA_ARGS__, NULL})
+
+/* The reason when the ids of the server's repository are of another format. */
+#define DF_GIT_OTHER_FORMAT "OtherFormat"
+/* Fails with *why, of a fetch of r->commit; says which format the commit should have if it is that. */
+int df_git_explain_format(const struct df_git_repo *r, const struct df_err *why,
+                          struct df_err *err);
 
 /* Fails with the class, reason and message for the end of git's stderr. url: the repository;
  * terrakube: as in struct df_source_request. */

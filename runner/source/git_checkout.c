@@ -5,11 +5,17 @@
  */
 #include "runner/source/git.h"
 
+#include "common/base/fs.h"
 #include "common/base/limits.h"
 
-int df_git_init(const struct df_git *g, const struct df_git_repo *r, struct df_err *err)
+int df_git_init(const struct df_git *g, const struct df_git_repo *r, bool sha256,
+                struct df_err *err)
 {
-    bool sha256 = r->commit && strlen(r->commit) == 64;
+    DF_FREE char *before = df_fs_join(r->directory, ".git");
+    if (!before)
+        return df_fail_oom(err);
+    if (df_fs_remove_tree(before, err) < 0)
+        return -1;
     return df_git_run(g, r,
                       DF_GIT_ARGS("init", "-q", "--template=",
                                   sha256 ? "--object-format=sha256" : "--object-format=sha1"),
@@ -52,6 +58,15 @@ static int deepen_to_commit(const struct df_git *g, const struct df_git_repo *r,
                           r->commit, r->remote);
 }
 
+int df_git_explain_format(const struct df_git_repo *r, const struct df_err *why, struct df_err *err)
+{
+    if (df_streq(why->reason, DF_GIT_OTHER_FORMAT))
+        return df_fail_reason(err, DF_ERR_NOT_FOUND, "SourceFailed",
+                              "commit %s is none of %s, whose commits have %d digits", r->commit,
+                              r->remote, df_git_is_sha256(r->commit) ? 40 : 64);
+    return df_err_pass(err, why);
+}
+
 static int fetch_commit(const struct df_git *g, const struct df_git_repo *r, struct df_err *err)
 {
     struct df_err why = {0};
@@ -59,7 +74,7 @@ static int fetch_commit(const struct df_git *g, const struct df_git_repo *r, str
         return 0;
     if (df_streq(why.reason, "CommitNotGiven"))
         return deepen_to_commit(g, r, err);
-    return df_err_pass(err, &why);
+    return df_git_explain_format(r, &why, err);
 }
 
 /* Resolves a name to its commit, also through annotated tags. */
@@ -141,13 +156,27 @@ static int check_tree(const struct df_git *g, const struct df_git_repo *r, const
     return df_strs_check(links, err);
 }
 
+/* A commit tells the format of the repository's ids; a name does not, and nearly all are SHA-1. */
+static int fetch(const struct df_git *g, const struct df_git_repo *r, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (r->commit)
+        return df_git_init(g, r, df_git_is_sha256(r->commit), err) < 0 ? -1
+                                                                       : fetch_commit(g, r, err);
+    if (df_git_init(g, r, false, err) < 0)
+        return -1;
+    if (fetch_ref(g, r, "--depth=1", r->ref, &why) == 0)
+        return 0;
+    if (!df_streq(why.reason, DF_GIT_OTHER_FORMAT))
+        return df_err_pass(err, &why);
+    return df_git_init(g, r, true, err) < 0 ? -1 : fetch_ref(g, r, "--depth=1", r->ref, err);
+}
+
 int df_git_checkout(const struct df_git *g, const struct df_git_repo *r, char ret_commit[65],
                     struct df_strs *links, struct df_err *err)
 {
     char commit[65];
-    if (df_git_init(g, r, err) < 0)
-        return -1;
-    if ((r->commit ? fetch_commit(g, r, err) : fetch_ref(g, r, "--depth=1", r->ref, err)) < 0)
+    if (fetch(g, r, err) < 0)
         return -1;
     if (resolve_commit(g, r, r->commit ? r->commit : "FETCH_HEAD", commit, err) < 0 ||
         check_tree(g, r, commit, links, err) < 0)

@@ -134,8 +134,13 @@ static int read_kind(const cJSON *source, struct df_source_spec *s, struct df_er
 static int check_refs(const struct df_source_spec *s, struct df_err *err)
 {
     int count = (s->tag != NULL) + (s->branch != NULL) + (s->ref != NULL) + (s->commit != NULL);
-    if (s->kind == DF_SOURCE_GIT && count != 1)
-        return df_source_refuse(err, "source needs exactly one of tag, branch and commit");
+    if (s->kind == DF_SOURCE_GIT && !count)
+        return df_source_refuse(err,
+                                "%s is a git repository: source needs a branch, a tag or a "
+                                "commit of it (--branch main)",
+                                s->url);
+    if (count > 1)
+        return df_source_refuse(err, "source takes only one of tag, branch and commit");
     if (s->kind != DF_SOURCE_GIT && count)
         return df_source_refuse(err, "source.tag, .branch and .commit are for git repositories");
     if ((s->tag && refuse_member("tag", df_source_ref_fault(s->tag), err) < 0) ||

@@ -123,6 +123,12 @@ static bool has_entry(const char *directory, const char *name)
     return path && access(path, F_OK) == 0;
 }
 
+static bool is_bare_repository(const char *directory)
+{
+    return has_entry(directory, "HEAD") && has_entry(directory, "objects") &&
+           has_entry(directory, "refs");
+}
+
 /* Fails unless the directory is the root of a git repository: git fetches only whole repositories,
  * and --folder names a directory in one. */
 static int check_root(const char *directory, const char *reference, const struct df_args *args,
@@ -131,8 +137,7 @@ static int check_root(const char *directory, const char *reference, const struct
     DF_FREE char *root = strdup(directory);
     if (!root)
         return df_fail_oom(err);
-    bool is_bare = has_entry(root, "HEAD") && has_entry(root, "objects");
-    if (is_bare || has_entry(root, ".git"))
+    if (is_bare_repository(root) || has_entry(root, ".git"))
         return 0;
     do {
         *strrchr(root, '/') = '\0';
@@ -160,7 +165,9 @@ static int fill_source(cJSON *source, const char *url, bool directory, const str
                        df_json_add_str(source, reference, df_arg(args, reference), err) < 0
                    ? -1
                    : 0;
-    return directory ? df_json_add_str(source, "kind", "directory", err) : 0;
+    return directory && !is_bare_repository(url + strlen("file://"))
+               ? df_json_add_str(source, "kind", "directory", err)
+               : 0;
 }
 
 int df_module_source(const char *word, const struct df_args *args, cJSON **ret, struct df_err *err)
@@ -168,6 +175,9 @@ int df_module_source(const char *word, const struct df_args *args, cJSON **ret, 
     DF_JSON cJSON *source = cJSON_CreateObject();
     DF_FREE char *local = NULL;
     bool directory = false, url = df_module_is_url(word);
+    const char *fault = url ? df_source_address_fault(word) : NULL;
+    if (fault)
+        return df_fail(err, DF_ERR_USER, "%s %s", word, fault);
     if (!url && url_of_path(word, &directory, &local, err) < 0)
         return -1;
     if (fill_source(source, url ? word : local, directory, args, err) < 0 ||
@@ -273,8 +283,11 @@ static int say_created(const char *name, const cJSON *source, const char *taken,
 
 static int check_reference(const cJSON *source, struct df_err *err)
 {
+    static const char file[] = "file://";
     const char *url = df_json_str(source, "url");
-    if (!df_streq(df_source_kind(url), "git") || df_json_str(source, "kind"))
+    bool is_git = df_streq(df_source_kind(url), "git") ||
+                  (df_starts_with(url, file) && is_bare_repository(url + strlen(file)));
+    if (!is_git || df_json_str(source, "kind"))
         return 0;
     return df_fail(err, DF_ERR_USER,
                    "%s is a git repository: add --branch main, or another --branch, --tag or "

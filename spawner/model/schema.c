@@ -100,7 +100,7 @@ static void type_fault(const cJSON *value, enum df_type type, const struct df_pa
     const char *hint = "";
     if (cJSON_IsNull(value))
         hint = " and is null; leave it out";
-    else if (type == DF_TYPE_STRING && (cJSON_IsNumber(value) || cJSON_IsBool(value)))
+    else if (type == DF_TYPE_STRING && (df_json_is_number(value) || cJSON_IsBool(value)))
         hint = "; put it in quotes";
     df_fault(f, path, "must be %s%s", type_names[type], hint);
 }

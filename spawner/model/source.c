@@ -48,7 +48,9 @@ static bool has_bad_byte(const char *s, bool is_file)
 static const char *url_fault(const char *s)
 {
     struct df_source_url u = {0};
-    const char *fault = df_source_url_fault(s, &u);
+    const char *fault = df_source_address_fault(s);
+    if (!fault)
+        fault = df_source_url_fault(s, &u);
     if (fault)
         return fault;
     bool is_file = u.scheme == DF_SCHEME_FILE;

@@ -67,7 +67,7 @@ static int fill_names(cJSON *config, const struct df_storage_type *s, struct df_
 {
     for (const char *const *name = s->required; *name; name++) {
         const cJSON *given = cJSON_GetObjectItemCaseSensitive(config, *name);
-        if (!cJSON_IsNumber(given) && !cJSON_IsRaw(given))
+        if (!df_json_is_number(given))
             continue;
         DF_FREE char *digits = df_json_print(given);
         if (!digits)

@@ -111,7 +111,7 @@ static void check_value(const cJSON *value, const char *type, const struct df_pa
         df_fault(f, path,
                  "has a user in its URL: credentials come from spec.integrations or "
                  "spec.secrets");
-    if (cJSON_IsString(value) || cJSON_IsBool(value) || cJSON_IsNumber(value))
+    if (cJSON_IsString(value) || cJSON_IsBool(value) || df_json_is_number(value))
         return;
     if ((!cJSON_IsObject(value) && !cJSON_IsArray(value)) || depth == MAX_DEPTH || !value->child) {
         df_fault(f, path,

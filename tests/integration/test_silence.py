@@ -1,6 +1,7 @@
 """Nothing is made, changed or destroyed by silence: with the real tofu and the real terraform."""
 
 import json
+import subprocess
 
 import pytest
 
@@ -227,6 +228,36 @@ def test_a_branch_is_of_a_repository_and_of_its_root(home):
     assert f"say {infra} --folder live/net --branch main" in refused.stderr
     refused = home.dayfly("plan", "https://git.example.org/team/net.git", code=3)
     assert "add --branch main" in refused.stderr and "--tag" in refused.stderr
+    assert names(home) == []
+
+
+def test_a_bare_repository_is_one_also_without_git_in_its_name(home):
+    bare = home.directory / "infra"
+    home.module("work/net", ONE)
+    home.repository(home.directory / "work")
+    subprocess.run(["git", "clone", "-q", "--bare", home.directory / "work", bare], check=True)
+    for word in (bare, f"file://{bare}"):
+        refused = home.dayfly("run", word, "--auto-approve", code=3)
+        assert f"{bare} is a git repository: add --branch main" in refused.stderr
+    assert names(home) == []
+    home.dayfly("run", bare, "--branch", "main", "--folder", "net", "--auto-approve")
+    home.dayfly("run", bare, "--folder", "net", "--auto-approve")
+    assert names(home) == ["infra-net"]
+
+
+@pytest.mark.parametrize("url, said", [
+    ("git@git.example:org/infra.git//net", "has a folder behind //"),
+    ("https://git.example/infra.git//net?ref=v1", "has a folder behind //"),
+    ("git::https://git.example/infra.git//net?ref=v1", "begins with git::, as a module's source does"),
+    ("https://github.com/org/infra/tree/main/net", "is the web page of a folder"),
+    ("https://gitlab.com/org/infra/-/tree/main/net", "is the web page of a folder"),
+    ("https://bitbucket.org/org/infra/src/main/net/", "is the web page of a folder"),
+])
+def test_the_address_of_a_folder_is_answered_with_the_options_for_it(home, url, said):
+    for options in ((), ("--branch", "main")):
+        refused = home.dayfly("run", url, *options, "--auto-approve", code=3)
+        assert f"{url} {said}: name the repository alone" in refused.stderr
+        assert "--folder" in refused.stderr and "--branch" in refused.stderr
     assert names(home) == []
 
 

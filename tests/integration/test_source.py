@@ -308,6 +308,33 @@ def test_a_working_copy_gives_what_it_has_checked_out_and_fetched(work, forge, t
     assert work.fetch_ok(f"file://{tree}", commit=forge.pull).commit == forge.pull
 
 
+@pytest.mark.parametrize("old", [False, True], ids=["new", "old"])
+def test_a_repository_with_sha256_ids_is_read_by_every_kind_of_ref(work, world, authority, old):
+    server = git_servers.HttpsServer(world, authority, old=old)
+    ca = {"credentials": {"caCertificate": authority.ca.read_text()}}
+    try:
+        r = Repository(world / f"long-{old}.git", ids="sha256")
+        inner = Repository(world / f"inner-{old}.git", ids="sha256")
+        pointer = inner.commit({"inner.tf": "# inner\n"})
+        first = r.commit(MODULE)
+        r.git("tag", "-a", "-m", "x", "v1.0")
+        second = r.commit({**MODULE, "inner": ("160000", pointer), ".gitmodules":
+                           f'[submodule "inner"]\n\tpath = inner\n\turl = ../inner-{old}.git\n'})
+        for url in (f"{server.url}/long-{old}.git", f"file://{r.path}"):
+            kind = {"kind": "git", **ca}
+            for ref, commit in (({"branch": "main"}, second), ({"tag": "v1.0"}, first), ({"commit": first}, first),
+                                ({"ref": "main"}, second), ({"ref": "v1.0"}, first)):
+                assert work.fetch_ok(url, **ref, **kind).commit == commit
+            assert work.fetch_ok(url, branch="main", planned=first, **kind).commit == first
+            assert "inner/inner.tf" in work.fetch_ok(url, branch="main", submodules=True, **kind).files
+            work.refused(url, branch="absent", **kind, reason="SourceFailed", says="there is no such branch or tag")
+            if not old:
+                work.refused(url, commit=ABSENT, **kind, reason="SourceFailed", says=f"commit {ABSENT} is none of "
+                             f"{url.removeprefix('file://')}, whose commits have 64 digits")
+    finally:
+        server.stop()
+
+
 def test_a_commit_that_is_gone_is_named(work, remote, repository):
     work.refused(remote.url("module.git"), planned=ABSENT, branch="main", **remote.members,
                  reason="SourceFailed", says=f"commit {ABSENT} is not in")

@@ -1,6 +1,7 @@
 """Where variables come from, in which order they win, and which tool and path a run has: real tools, real files."""
 
 import json
+from decimal import Decimal
 
 import pytest
 
@@ -209,6 +210,54 @@ def test_a_tfvars_file_is_not_kept(home):
     (home.directory / "a.tfvars").write_text('region = "eu"\n')
     result = home.dayfly("run", module, "--keep", "--var-file", home.directory / "a.tfvars", code=3)
     assert "--keep keeps no .tfvars file" in result.stderr
+
+
+NUMBERS = ["0.1234567890123456789012345678", "-0.1000000000000000055511151231257827", "12345678901234567890", "0.1", "1E5",
+           "1e40", "0.30000000000000001", "-0"]
+
+
+def exact(text):
+    return json.loads(text, parse_float=Decimal, parse_int=Decimal)
+
+
+@pytest.mark.parametrize("way", ["var", "yaml", "executor", "secret"])
+def test_every_digit_of_a_number_arrives_at_the_tool_and_comes_back(either_home, way):
+    home = either_home
+    module = home.directory / "numbers"
+    module.mkdir()
+    (module / "main.tf").write_text('variable "n" { type = list(number) }\n'
+                                    f'output "n" {{\n  value = var.n\n  sensitive = {str(way == "secret").lower()}\n}}\n'
+                                    f'output "f" {{ value = {NUMBERS[0]} }}\n')
+    given = f"[{', '.join(NUMBERS)}]"
+    (home.directory / "n.yaml").write_text(f"n: {given}\n")
+    (home.directory / "n.json").write_text(given)
+    name, options = str(module), ["--var", f"n={given}"]
+    if way == "yaml":
+        options = ["--var-file", home.directory / "n.yaml"]
+    elif way == "secret":
+        options = ["--secret-var", f"n=@{home.directory / 'n.json'}"]
+    elif way == "executor":
+        (home.directory / "numbers.yaml").write_text(f"""
+apiVersion: dayfly.dev/v1alpha1
+kind: Executor
+metadata: {{name: numbers}}
+spec: {{source: {{url: "file://{module}", kind: directory}}, variables: {{n: {given}}}}}
+""")
+        home.dayfly("apply", "-f", home.directory / "numbers.yaml")
+        name, options = "numbers", []
+    home.dayfly("run", name, "--auto-approve", *options)
+    expected = [Decimal(n) for n in NUMBERS]
+    state = exact(home.dayfly("state", "pull", "numbers").stdout)
+    assert state["outputs"]["n"]["value"] == expected
+    if way == "secret":  # the digits are masked wherever they are shown
+        return
+    outputs = exact(home.dayfly("outputs", "numbers", "-o", "json").stdout)
+    assert outputs["n"]["value"] == expected
+    assert outputs["f"]["value"] == expected[0]
+    assert f"value: {NUMBERS[0]}\n" in home.dayfly("outputs", "numbers", "-o", "yaml").stdout
+    assert f"f = {NUMBERS[0]}\n" in home.dayfly("outputs", "numbers").stdout
+    assert f"f = {NUMBERS[0]}\n" in home.dayfly("logs", "numbers-1").stdout
+
 
 # ---- variables that stay ----------------------------------------------------------------------------------------------
 

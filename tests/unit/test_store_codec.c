@@ -297,6 +297,24 @@ static void a_resource_that_is_taken_in_shows_its_executor_as_a_label(void **sta
     }
 }
 
+static void a_number_that_the_api_server_would_round_is_refused_with_its_path(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    DF_JSON cJSON *kept =
+        json("{'spec':{'variables':{'a':0.1,'b':-9223372036854775808,'c':1e300,'d':-0}}}");
+    DF_JSON cJSON *rounded =
+        json("{'spec':{'variables':{'f':0.1234567890123456789,'list':[1,18446744073709551617]}}}");
+    assert_int_equal(df_codec_check_numbers(kept, &err), 0);
+    assert_int_equal(df_codec_check_numbers(rounded, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_USER);
+    assert_string_equal(err.reason, "InvalidDocument");
+    assert_string_equal(err.message,
+                        "spec.variables.f: Kubernetes would round the number "
+                        "0.1234567890123456789: put it in quotes; spec.variables.list[1]: "
+                        "Kubernetes would round the number 18446744073709551617: put it in quotes");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -313,6 +331,7 @@ int main(void)
         cmocka_unit_test(a_decision_that_the_service_takes_away_goes_from_what_people_wrote),
         cmocka_unit_test(a_resource_that_is_taken_in_gets_the_finalizer_unless_it_is_being_deleted),
         cmocka_unit_test(a_resource_that_is_taken_in_shows_its_executor_as_a_label),
+        cmocka_unit_test(a_number_that_the_api_server_would_round_is_refused_with_its_path),
     };
     return cmocka_run_group_tests_name("store_codec", tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /*
- * codec.c - first, which labels and fields are kept in the status; then decoding; then the encoders
+ * codec.c - first, which labels and fields are kept in the status; then decoding; then the check of
+ * numbers; then the encoders
  * in the order of codec.h; last the index keys.
  */
 #include "spawner/store/documents/codec.h"
@@ -7,6 +8,7 @@
 #include "common/base/parse.h"
 #include "common/kube/kube.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/schema.h"
 #include "spawner/model/tables.h"
 
 #define SERVICE "service"
@@ -192,6 +194,30 @@ int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err)
     if (!service || is_empty(status))
         cJSON_DeleteItemFromObjectCaseSensitive(resource, "status");
     return 0;
+}
+
+/* ---- numbers --------------------------------------------------------------------------------- */
+
+static void check_numbers(const cJSON *j, const struct df_path *path, struct df_faults *f)
+{
+    int64_t number = 0;
+    int index = 0;
+    const cJSON *item;
+    if (cJSON_IsRaw(j) && df_parse_i64(j->valuestring, INT64_MIN, INT64_MAX, &number, NULL) < 0)
+        df_fault(f, path, "Kubernetes would round the number %.60s: put it in quotes",
+                 j->valuestring);
+    cJSON_ArrayForEach (item, j) {
+        const struct df_path here = {path, item->string, index++};
+        check_numbers(item, &here, f);
+    }
+}
+
+int df_codec_check_numbers(const cJSON *doc, struct df_err *err)
+{
+    const struct df_path root = {0};
+    struct df_faults f = {0};
+    check_numbers(doc, &root, &f);
+    return df_faults_fail(&f, "InvalidDocument", "", err);
 }
 
 /* ---- encode a new resource ------------------------------------------------------------------ */

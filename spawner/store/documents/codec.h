@@ -30,6 +30,10 @@
 /* Decodes a resource into the document, in place. */
 int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err) DF_MUST_CHECK;
 
+/* The API server reads numbers as 64-bit integers or doubles. Refuses one that would be rounded, with
+ * its path: class USER, reason InvalidDocument. */
+int df_codec_check_numbers(const cJSON *doc, struct df_err *err) DF_MUST_CHECK;
+
 /* The encoders return the body of a request, which borrows from doc and resource: it must not be read
  * after one of them is gone. api_version: "group/version" of the resource. */
 

@@ -9,7 +9,6 @@
  * control loop accepts or removes it.
  */
 #include "common/base/limits.h"
-#include "common/base/parse.h"
 #include "spawner/store/documents/audit.h"
 #include "spawner/store/documents/backend.h"
 #include "spawner/store/documents/codec.h"
@@ -230,25 +229,12 @@ static int finish_write(struct write *w, cJSON **ret, struct df_err *err)
     return 0;
 }
 
-/* The API server parses numbers as 64-bit integers or doubles: refuse a number that would lose
- * digits. */
-static int check_numbers(const cJSON *j, struct df_err *err)
-{
-    int64_t number = 0;
-    if (cJSON_IsRaw(j) && df_parse_i64(j->valuestring, INT64_MIN, INT64_MAX, &number, NULL) < 0)
-        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
-                              "the number %.40s is too long for Kubernetes: put it in quotes",
-                              j->valuestring);
-    for (const cJSON *item = j ? j->child : NULL; item; item = item->next)
-        if (check_numbers(item, err) < 0)
-            return -1;
-    return 0;
-}
-
 static int check_content(const struct write *w, const cJSON *doc, struct df_err *err)
 {
     DF_FREE char *text = NULL; /* printed only to check its length */
-    return check_numbers(doc, err) < 0 ? -1 : df_backend_print(w->kind, w->name, doc, &text, err);
+    return df_codec_check_numbers(doc, err) < 0
+               ? -1
+               : df_backend_print(w->kind, w->name, doc, &text, err);
 }
 
 /* ---- create --------------------------------------------------------------------------------- */

@@ -34,9 +34,9 @@ def sh(*args, cwd=None, env=None, stdin=None):
 class Repository:
     """A bare repository that is filled without a work tree: what git would refuse to check in goes in, too."""
 
-    def __init__(self, path):
+    def __init__(self, path, ids="sha1"):
         self.path = pathlib.Path(path)
-        sh("git", "init", "-q", "--bare", "-b", "main", self.path)
+        sh("git", "init", "-q", "--bare", "-b", "main", f"--object-format={ids}", self.path)
 
     def git(self, *args, **kwargs):
         return sh("git", "-C", self.path, *args, **kwargs)
