@@ -16,6 +16,7 @@
 #include "runner/lineage.h"
 #include "runner/tofu/failure.h"
 #include "runner/tool_run.h"
+#include "runner/touched.h"
 
 /* As long as the result is retried: the file may be the only record of what was created. */
 enum { ERRORED_STATE_PATIENCE_MS = DF_TIMEOUT_RESULT_SECONDS * 1000 };
@@ -244,10 +245,8 @@ static bool save_errored_state(struct df_context *c, char *words, size_t size)
 
 static int fail_apply(struct df_context *c, const char *state_words, struct df_err *err)
 {
-    const struct df_output_summary *s = df_output_summary(c->output);
     struct df_failure f;
-    c->partial = s->applied > 0;
-    df_failure_from_events(s, &f);
+    df_failure_from_events(df_output_summary(c->output), &f);
     (void)df_tool_failed(c, &f, "apply", "ApplyFailed", err);
     size_t used = strlen(err->message), words = strlen(state_words);
     size_t room = sizeof err->message - 1;
@@ -261,9 +260,9 @@ static void apply_succeed(struct df_context *c, const cJSON *header)
 {
     const struct df_output_summary *s = df_output_summary(c->output);
     bool destroyed = df_streq(df_json_str(header, "action"), DF_ACTION_PLAN_DESTROY);
-    df_context_set_outcome(c, destroyed ? "Destroyed" : "Applied",
-                           "%d added, %d changed, %d destroyed, %d imported", s->add, s->change,
-                           s->destroy, s->import);
+    char words[DF_CHANGES_WORDS];
+    df_changes_words(&s->changes, true, words, sizeof words);
+    df_context_set_outcome(c, destroyed ? "Destroyed" : "Applied", "%s", words);
 }
 
 static int apply_plan(struct df_context *c, const struct approved *a, struct df_err *err)
@@ -276,12 +275,12 @@ static int apply_plan(struct df_context *c, const struct approved *a, struct df_
     if (code != 0 && save_errored_state(c, state_words, sizeof state_words) &&
         df_json_add_bool(c->result, "leavesState", true, err) < 0)
         return -1;
+    c->partial = code != 0 && (*state_words || df_apply_touched(c, a->plan));
     if (!df_json_at(c->doc, "expected.stateLineage"))
         df_lineage_note_new(c);
     if (df_context_mark(c, "executed", df_real_us(), err) < 0 ||
         df_context_add_summary(c, err) < 0 ||
-        df_json_add_bool(c->result, "hasChanges", df_output_summary(c->output)->applied > 0, err) <
-            0)
+        df_json_add_bool(c->result, "hasChanges", code == 0 || c->partial, err) < 0)
         return -1;
     if (code != 0)
         return fail_apply(c, state_words, err);

@@ -55,16 +55,10 @@ int df_context_mark(struct df_context *c, const char *name, int64_t at_us, struc
 int df_context_add_summary(struct df_context *c, struct df_err *err)
 {
     const struct df_output_summary *s = df_output_summary(c->output);
-    cJSON *summary = s->seen ? df_json_object_at(c->result, "planSummary") : NULL;
     if (!s->seen)
         return 0;
-    if (!summary)
-        return df_fail_oom(err);
-    if (df_json_add_num(summary, "add", s->add, err) < 0 ||
-        df_json_add_num(summary, "change", s->change, err) < 0 ||
-        df_json_add_num(summary, "destroy", s->destroy, err) < 0)
-        return -1;
-    return df_json_add_num(summary, "import", s->import, err);
+    cJSON *summary = df_json_object_at(c->result, "planSummary");
+    return df_changes_write(&s->changes, summary, err);
 }
 
 void df_context_set_outcome(struct df_context *c, const char *reason, const char *fmt, ...)

@@ -62,7 +62,7 @@ struct df_context {
     struct df_commander commander;
     struct df_outcome outcome;
     bool has_outputs; /* the state that the tool stored is whole: its outputs are the run's */
-    bool partial;     /* the apply changed resources before the step failed */
+    bool partial;     /* the apply changed something before the step failed */
     struct df_failure logged; /* the error of a failed command, which is in the log already */
 };
 

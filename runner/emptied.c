@@ -28,22 +28,27 @@ bool df_plan_may_empty(const struct df_context *c)
     const struct df_output_summary *s = df_output_summary(c->output);
     if (c->destroys)
         return false;
-    return !s->seen || (s->destroy > 0 && s->change <= s->import);
+    const int64_t *of = s->changes.of;
+    bool may_take_away = of[DF_CHANGES_DESTROY] + of[DF_CHANGES_FORGET] + of[DF_CHANGES_OTHER] > 0;
+    return !s->seen || (may_take_away && of[DF_CHANGES_CHANGE] <= of[DF_CHANGES_IMPORT]);
 }
 
 /* Bits: what happens to one object. */
-enum fate { FATE_MADE = 1, FATE_DESTROYED = 2, FATE_FORGOTTEN = 4, FATE_KEPT = 8 };
+enum fate { FATE_MADE = 1, FATE_GONE = 2, FATE_KEPT = 4 };
 
 static unsigned fate_from_actions(const cJSON *actions)
 {
     static const struct {
         const char *action;
         enum fate fate;
-    } known[] = {{"create", FATE_MADE}, {"delete", FATE_DESTROYED}, {"forget", FATE_FORGOTTEN}};
+    } known[] = {{"create", FATE_MADE},
+                 {"no-op", FATE_KEPT},
+                 {"read", FATE_KEPT},
+                 {"update", FATE_KEPT}}; /* delete, forget, and what tools may learn */
     unsigned fates = 0;
     const cJSON *action;
     cJSON_ArrayForEach (action, actions) {
-        unsigned fate = FATE_KEPT;
+        unsigned fate = FATE_GONE;
         for (size_t i = 0; i < DF_ARRAY_SIZE(known); i++)
             if (df_streq(cJSON_GetStringValue(action), known[i].action))
                 fate = known[i].fate;
@@ -71,7 +76,7 @@ int df_plan_text_empties(const char *text, size_t n, bool *ret, struct df_err *e
                          ? (unsigned)FATE_MADE
                          : fate_from_actions(df_json_at(change, "change.actions"));
     }
-    *ret = fates & FATE_DESTROYED && !(fates & FATE_KEPT);
+    *ret = fates & FATE_GONE && !(fates & FATE_KEPT);
     return 0;
 }
 

@@ -1,6 +1,6 @@
 /*
  * emptied.h - detects two probable mistakes: a folder without configuration, and a plan that leaves
- * the state empty. Thread rule: any thread.
+ * nothing of what the state holds. Thread rule: any thread.
  */
 #ifndef DF_RUNNER_EMPTIED_H
 #define DF_RUNNER_EMPTIED_H
@@ -16,8 +16,8 @@ int df_configuration_check(struct df_context *c, struct df_err *err) DF_MUST_CHE
 /* True if the plan just made may leave the state empty; its JSON has the answer. */
 bool df_plan_may_empty(const struct df_context *c);
 
-/* True if the plan leaves the state empty: it removes every resource from the state and destroys
- * at least one. json_path: the output of `show -json`; an unreadable file, or one larger than
+/* True if the plan leaves nothing of what the state holds: every resource of it, and there is one, is
+ * destroyed or forgotten. An action that this version does not know may do either. json_path: the output of `show -json`; an unreadable file, or one larger than
  * DF_LIMIT_PLAN_READ, counts as true. */
 bool df_plan_empties(const char *json_path);
 

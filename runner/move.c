@@ -11,7 +11,7 @@
 #include "common/base/fs.h"
 #include "runner/init.h"
 #include "runner/lineage.h"
-#include "runner/managed_put.h"
+#include "runner/managed.h"
 #include "runner/outputs.h"
 #include "runner/place.h"
 

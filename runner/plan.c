@@ -99,13 +99,17 @@ static int fail_plan(struct df_context *c, struct df_err *err)
 static void plan_succeed(struct df_context *c, bool changes)
 {
     const struct df_output_summary *s = df_output_summary(c->output);
-    if (!changes)
+    char words[DF_CHANGES_WORDS];
+    df_changes_words(&s->changes, false, words, sizeof words);
+    if (!changes && s->changes.of[DF_CHANGES_DRIFT])
+        df_context_set_outcome(c, "NoChanges", "no changes; %s", words);
+    else if (!changes)
         df_context_set_outcome(c, "NoChanges", "no changes");
-    else if (s->add + s->change + s->destroy + s->import == 0)
-        df_context_set_outcome(c, "Planned", "only outputs change");
+    else if (df_changes_total(&s->changes) == 0)
+        df_context_set_outcome(c, "Planned",
+                               s->output_changes ? "only outputs change" : "only data is read");
     else
-        df_context_set_outcome(c, "Planned", "%d to add, %d to change, %d to destroy, %d to import",
-                               s->add, s->change, s->destroy, s->import);
+        df_context_set_outcome(c, "Planned", "%s", words);
 }
 
 /* ---- show ---- */
@@ -293,11 +297,15 @@ static int plan_and_store(struct df_context *c, const struct paths *f,
 {
     int code = -1;
     if (run_plan(c, f->plan, &code, err) < 0 ||
-        df_context_mark(c, "executed", df_real_us(), err) < 0 || df_context_add_summary(c, err) < 0)
+        df_context_mark(c, "executed", df_real_us(), err) < 0)
+        return -1;
+    bool changes = code == PLAN_CHANGES;
+    if (changes)
+        df_output_expect_changes(c->output);
+    if (df_context_add_summary(c, err) < 0)
         return -1;
     if (code != PLAN_NO_CHANGES && code != PLAN_CHANGES)
         return fail_plan(c, err);
-    bool changes = code == PLAN_CHANGES;
     plan_succeed(c, changes);
     if (df_json_add_bool(c->result, "hasChanges", changes, err) < 0)
         return -1;

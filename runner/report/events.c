@@ -22,19 +22,37 @@ bool df_event_parse(const char *line, size_t n, cJSON **ret)
 
 /* --- summary --------------------------------------------------------------------------------- */
 
-static int count_of(const cJSON *event, const char *path)
+/* The tool's own sums. What it sums up under a name that no row has is of another kind. */
+static void count_sums(const cJSON *event, struct df_changes *c)
 {
-    int64_t n = df_json_int(event, path, 0);
-    return n < 0 ? 0 : n > INT_MAX ? INT_MAX : (int)n;
+    const cJSON *sum;
+    cJSON_ArrayForEach (sum, df_json_at(event, "changes")) {
+        enum df_changes_kind kind = df_changes_kind_of(sum->string);
+        double n = cJSON_IsNumber(sum) && sum->valuedouble > 0 ? sum->valuedouble : 0;
+        int64_t count = n < INT_MAX ? (int64_t)n : INT_MAX;
+        if (kind == DF_CHANGES_OTHER)
+            c->of[kind] += count;
+        else if (count > c->of[kind]) /* Terraform sums up nothing that it forgets */
+            c->of[kind] = count;
+    }
 }
 
-static void count_changes(const cJSON *event, struct df_output_summary *s)
+/* Counts what the tool does not sum up, or not in every version. */
+static void count_planned(const cJSON *change, struct df_output_summary *s)
 {
-    s->seen = true;
-    s->add = count_of(event, "changes.add");
-    s->change = count_of(event, "changes.change");
-    s->destroy = count_of(event, "changes.remove");
-    s->import = count_of(event, "changes.import");
+    static const char *const summed[] = {"noop",   "create", "update", "replace", "delete",
+                                         "import", "move",   "read",   "open",    "close"};
+    const char *action = df_json_str(change, "action");
+    s->changes.of[DF_CHANGES_MOVE] += df_json_at(change, "previous_resource") != NULL;
+    s->reads |= df_streq(action, "read");
+    if (df_streq(action, "remove") || df_streq(action, "forget")) {
+        s->changes.of[DF_CHANGES_FORGET]++;
+        return;
+    }
+    for (size_t i = 0; i < DF_ARRAY_SIZE(summed); i++)
+        if (df_streq(action, summed[i]))
+            return;
+    s->changes.of[DF_CHANGES_OTHER]++;
 }
 
 static void count_outputs(const cJSON *event, struct df_output_summary *s)
@@ -79,19 +97,37 @@ static int keep_first_error(const cJSON *event, const struct df_redact_set *set,
                          err);
 }
 
+/* Of a resource that is changed in an apply, not only read. */
+static bool is_change(const cJSON *event)
+{
+    const char *action = df_json_str(event, "hook.action");
+    return action && !df_streq(action, "read") && !df_streq(action, "noop");
+}
+
+static void count_applied(const char *type, struct df_output_summary *s)
+{
+    bool completed = df_streq(type, "apply_complete");
+    s->begun_changes += df_streq(type, "apply_start");
+    s->ended_changes += completed || df_streq(type, "apply_errored");
+    s->applied += completed;
+}
+
 int df_event_count(const cJSON *event, const struct df_redact_set *set,
                    struct df_output_summary *summary, struct df_err *err)
 {
     const char *type = df_json_str(event, "type");
     summary->begun |= df_json_at(event, "hook") != NULL;
-    if (df_streq(type, "change_summary"))
-        count_changes(event, summary);
+    if (df_streq(type, "change_summary")) {
+        summary->seen = true;
+        count_sums(event, &summary->changes);
+    } else if (df_streq(type, "planned_change"))
+        count_planned(df_json_at(event, "change"), summary);
+    else if (df_streq(type, "resource_drift"))
+        summary->changes.of[DF_CHANGES_DRIFT]++;
     else if (df_streq(type, "outputs"))
         count_outputs(event, summary);
-    else if (df_streq(type, "apply_complete") &&
-             !df_streq(df_json_str(event, "hook.action"), "read") &&
-             !df_streq(df_json_str(event, "hook.action"), "noop"))
-        summary->applied++;
+    else if (is_change(event))
+        count_applied(type, summary);
     else if (df_streq(type, "diagnostic") &&
              df_streq(df_json_str(event, "diagnostic.severity"), "error") && summary->errors++ == 0)
         return keep_first_error(event, set, summary, err);

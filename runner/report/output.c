@@ -247,6 +247,14 @@ const struct df_output_summary *df_output_summary(const struct df_output *o)
     return &o->summary;
 }
 
+void df_output_expect_changes(struct df_output *o)
+{
+    struct df_output_summary *s = &o->summary;
+    s->seen = true;
+    if (df_changes_total(&s->changes) == 0 && !s->output_changes && !s->reads)
+        s->changes.of[DF_CHANGES_OTHER] = 1;
+}
+
 void df_output_reset(struct df_output *o)
 {
     o->summary = (struct df_output_summary){0};

@@ -12,6 +12,7 @@
 #ifndef DF_OUTPUT_H
 #define DF_OUTPUT_H
 
+#include "common/changes/changes.h"
 #include "runner/report/masks.h"
 #include "runner/report/report.h"
 
@@ -51,16 +52,21 @@ int df_output_flush(struct df_output *o, struct df_err *err) DF_MUST_CHECK;
 /* Figures and first error from the events so far. Strings are redacted. */
 struct df_output_summary {
     bool seen; /* a change_summary event came */
-    int add, change, destroy, import;
+    struct df_changes changes;
     bool output_changes;    /* an `outputs` event with an action other than noop */
+    bool reads;             /* a data source is read in the apply */
     bool begun;             /* an event of a resource came: it was read or changed */
     int applied;            /* resources whose apply completed */
+    int begun_changes;      /* resources whose change was begun, */
+    int ended_changes;      /* and whose change completed or failed */
     int errors;             /* diagnostics of severity error */
     char first_error[1024]; /* summary and address of the first one, or "" */
     char first_place[256];  /* "main.tf:12", or "" */
     char first_detail[2048];
 };
 const struct df_output_summary *df_output_summary(const struct df_output *o);
+/* The tool has said that there are changes: if no event told of one, one of another kind counts. */
+void df_output_expect_changes(struct df_output *o);
 /* Forgets the summary, before the next command. */
 void df_output_reset(struct df_output *o);
 

@@ -12,6 +12,7 @@
 #include "runner/terrakube/commands.h"
 #include "runner/terrakube/flow.h"
 #include "runner/terrakube/keep.h"
+#include "runner/touched.h"
 
 /* What differs between the two. */
 struct change {
@@ -128,7 +129,7 @@ static int run_change(struct df_context *c, const struct change *change, struct 
         df_terrakube_remove_errored(c, err) < 0)
         return -1;
     int run = run_command(c, change, &code, err);
-    c->partial = df_output_summary(c->output)->applied > 0;
+    c->partial = df_apply_touched(c, NULL);
     df_terrakube_keep_state(c, code != 0);
     if (run < 0 || finish_change(c, change, code, err) < 0)
         return df_terrakube_on_failure(c);

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "common/base/clock.h"
+#include "common/changes/changes.h"
 #include "spawner/cli/text.h"
 
 /* ---- --state ---- */
@@ -106,8 +107,9 @@ struct key {
 
 static double changes(const cJSON *summary)
 {
-    return df_json_num(summary, "add", 0) + df_json_num(summary, "change", 0) +
-           df_json_num(summary, "destroy", 0);
+    struct df_changes c;
+    (void)df_changes_read(summary, &c, NULL);
+    return (double)df_changes_total(&c);
 }
 
 static void set_key(struct key *k, const struct df_column *column, const char *path)

@@ -552,6 +552,17 @@ int df_follow_run(struct df_cli *cli, struct df_view *view, const char *run,
 
 /* ---- how it ended ---- */
 
+/* code: of the steps before. A runner that was lost has told no code, but its step may have made
+ * something. */
+static int64_t exit_after(int64_t code, const cJSON *task)
+{
+    int64_t own = df_json_int(task, "status.exitCode", 0);
+    bool is_told = own >= 0 && own <= DF_EXIT_TIMEOUT;
+    if (!is_told && df_json_at(task, "status.unrecorded"))
+        return DF_EXIT_PARTIAL;
+    return own > 0 ? own : code;
+}
+
 enum df_exit df_run_exit(const cJSON *run, const cJSON *tasks)
 {
     if (df_streq(df_run_phase(run), "Succeeded"))
@@ -563,8 +574,7 @@ enum df_exit df_run_exit(const cJSON *run, const cJSON *tasks)
     int64_t code = DF_EXIT_FAILURE;
     const cJSON *task = NULL;
     cJSON_ArrayForEach (task, tasks) {
-        int64_t own = df_json_int(task, "status.exitCode", 0);
-        code = own > 0 ? own : code;
+        code = exit_after(code, task);
     }
     return code > DF_EXIT_TIMEOUT ? DF_EXIT_FAILURE : (enum df_exit)code;
 }

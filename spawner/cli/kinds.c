@@ -5,6 +5,7 @@
 #include "spawner/cli/kinds.h"
 
 #include "common/base/clock.h"
+#include "common/changes/changes.h"
 #include "spawner/cli/terrakube.h"
 #include "spawner/cli/text.h"
 #include "spawner/model/accepted.h"
@@ -303,10 +304,11 @@ static void add_scalar(struct df_buf *out, const cJSON *value)
 
 static void add_changes(struct df_buf *out, const cJSON *summary)
 {
-    if (cJSON_IsObject(summary))
-        (void)df_buf_addf(out, "+%lld ~%lld -%lld", (long long)df_json_int(summary, "add", 0),
-                          (long long)df_json_int(summary, "change", 0),
-                          (long long)df_json_int(summary, "destroy", 0));
+    struct df_changes changes;
+    if (!cJSON_IsObject(summary))
+        return;
+    (void)df_changes_read(summary, &changes, NULL); /* of a service: a count that is none is 0 */
+    df_changes_column(&changes, out);
 }
 
 /* Of an executor that has run, the word says what the last run did, also if an edit is refused. */

@@ -12,7 +12,7 @@
 enum df_cell {
     DF_CELL_TEXT,    /* a string, number or bool as it is */
     DF_CELL_AGE,     /* a time: how long ago */
-    DF_CELL_CHANGES, /* {add, change, destroy}: "+1 ~0 -2" */
+    DF_CELL_CHANGES, /* a planSummary: "+1 ~0 -2 forget 1" (common/changes/changes.h) */
     DF_CELL_LIST,    /* strings, joined by commas */
     DF_CELL_SHORT,   /* the first 12 characters of a digest */
     DF_CELL_KEYS,    /* the names of an object's members */

@@ -23,7 +23,7 @@ static int clear(cJSON *run)
 static int report_approver(cJSON *run, struct df_err *err)
 {
     return set(run,
-               df_strf("the plan destroys everything that executor %s holds: an admin must "
+               df_strf("the plan destroys or forgets everything that executor %s holds: an admin must "
                        "approve it (dayfly approve %s) or discard it",
                        df_json_str(run, "spec.executorRef.name"),
                        df_json_str(run, "metadata.name")),

@@ -147,7 +147,7 @@ bool df_run_needs_admin(const cJSON *run)
            (is_action(run, DF_ACTION_PROVISION) && df_json_bool(run, "status.destroysAll", false));
 }
 
-/* May the run be approved without another person? Only an admin may let a plan destroy everything;
+/* May the run be approved without another person? Only an admin may let a plan take away everything;
  * the request for a destroy came from an admin already. */
 static bool may_approve_itself(const struct df_run_view *v)
 {

@@ -17,7 +17,7 @@ const char *df_run_phase(const cJSON *run); /* never NULL; "Pending" at first */
 const char *df_run_first_action(const cJSON *run, const cJSON *executor);
 
 /* Does the approval of the plan need the role admin? It does for a destroy, and for a provision
- * that destroys every resource of the state (status.destroysAll). */
+ * that destroys or forgets every resource of the state (status.destroysAll). */
 bool df_run_needs_admin(const cJSON *run);
 
 enum df_run_next {

@@ -197,11 +197,12 @@ static int check_role_of_decider(const cJSON *run, const struct request *r, stru
                           err);
     if (df_streq(df_json_str(run, "spec.action"), df_action_name(DF_ACTION_DESTROY)))
         return check_role(r->role, DF_ROLE_ADMIN, "approving this run", err);
-    return df_fail(err, DF_ERR_DENIED,
-                   "the plan of %s destroys everything that executor %s holds: approving it needs "
-                   "the role admin, as a destroy does; yours is %s. An admin can approve it, you "
-                   "can discard it (dayfly discard %s)",
-                   name, df_json_str(run, "spec.executorRef.name"), df_role_name(r->role), name);
+    return df_fail(
+        err, DF_ERR_DENIED,
+        "the plan of %s destroys or forgets everything that executor %s holds: approving it needs "
+        "the role admin, as a destroy does; yours is %s. An admin can approve it, you "
+        "can discard it (dayfly discard %s)",
+        name, df_json_str(run, "spec.executorRef.name"), df_role_name(r->role), name);
 }
 
 static int check_decider(const cJSON *run, const struct request *r, struct df_err *err)

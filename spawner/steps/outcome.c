@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "common/changes/changes.h"
 #include "spawner/steps/unrecorded.h"
 
 static int malformed(const char *name, const char *must_be, struct df_err *err)
@@ -58,21 +59,13 @@ static int merge_texts(cJSON *status, const cJSON *report, struct df_err *err)
 
 static int merge_summary(cJSON *status, const cJSON *report, struct df_err *err)
 {
-    static const char *const counts[] = {"add", "change", "destroy", "import"};
+    struct df_changes changes;
     const cJSON *from = df_json_at(report, "planSummary");
     if (!from)
         return 0;
-    cJSON *to = df_json_object_at(status, "planSummary");
-    if (!to)
-        return df_fail_oom(err);
-    for (size_t i = 0; i < DF_ARRAY_SIZE(counts); i++) {
-        double n = df_json_num(from, counts[i], 0);
-        if (!(n >= 0 && n <= INT32_MAX))
-            return malformed("planSummary", "counts of resources", err);
-        if (df_json_set(to, counts[i], cJSON_CreateNumber((double)(int64_t)n), err) < 0)
-            return -1;
-    }
-    return 0;
+    if (df_changes_read(from, &changes, NULL) < 0)
+        return malformed("planSummary", "counts of resources", err);
+    return df_changes_write(&changes, df_json_object_at(status, "planSummary"), err);
 }
 
 /* True for the entries of the timeline that the runner, not the spawner, reports. */

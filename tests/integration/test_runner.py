@@ -17,7 +17,7 @@ from lib.steps import HELLO, Steps
 def test_plan_apply_and_destroy_in_separate_runners(either_home):
     steps = Steps(either_home)
     planned = steps.run("plan", "Planned")
-    assert planned["hasChanges"] and planned["planSummary"] == {"add": 1, "change": 0, "destroy": 0, "import": 0}
+    assert planned["hasChanges"] and {k: n for k, n in planned["planSummary"].items() if n} == {"add": 1}
     assert "terraform_data.hello will be created" in steps.log()
     bundle = (steps.report / "plan").read_bytes()
     assert planned["plan"] == {"sha256": sha256(bundle).hexdigest(), "size": len(bundle)}

@@ -113,7 +113,7 @@ def test_a_file_of_the_source_is_not_taken_for_a_state_that_could_not_be_stored(
     if ends == "well":
         steps.run("apply", "Applied", source=source)
     else:
-        assert "errored" not in steps.run("apply", "ApplyFailed", code=1, source=source)["message"]
+        assert "errored" not in steps.run("apply", "ApplyFailed", code=2, source=source)["message"]
     assert not (steps.report / "errored-state").exists() and "errored" not in steps.log()
 
 

@@ -340,6 +340,7 @@ def guarded(either_home):
 
 EMPTIED = {"nothing declared": ("# all of it is gone\n", "automatic"),
            "counted to zero": ('resource "terraform_data" "old" {\n  count = 0\n}\n', "required"),
+           "forgotten": ('removed {\n  from = terraform_data.old\n  lifecycle {\n    destroy = false\n  }\n}\n', "automatic"),
            "something else instead": ('resource "terraform_data" "other" {}\n', "required")}
 
 

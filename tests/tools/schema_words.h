@@ -386,6 +386,7 @@ struct column {
 };
 #define REASON ".status.conditions[?(@.type==\"Progressing\")].reason"
 #define MESSAGE ".status.conditions[?(@.type==\"Progressing\")].message"
+#define CHANGES "" /* of a column: in fact one for each kind of change */
 
 static const struct column executor_columns[] = {
     {"State", "string", ".status.state", 0},
@@ -398,17 +399,14 @@ static const struct column executor_columns[] = {
     {"Message", "string", MESSAGE, 1},
     {"Age", "date", ".metadata.creationTimestamp", 0},
     {0}};
-static const struct column run_columns[] = {
-    {"Executor", "string", ".spec.executorRef.name", 0},
-    {"Action", "string", ".spec.action", 0},
-    {"Phase", "string", ".status.phase", 0},
-    {"Reason", "string", REASON, 0},
-    {"Add", "integer", ".status.planSummary.add", 1},
-    {"Change", "integer", ".status.planSummary.change", 1},
-    {"Destroy", "integer", ".status.planSummary.destroy", 1},
-    {"Message", "string", MESSAGE, 1},
-    {"Age", "date", ".metadata.creationTimestamp", 0},
-    {0}};
+static const struct column run_columns[] = {{"Executor", "string", ".spec.executorRef.name", 0},
+                                            {"Action", "string", ".spec.action", 0},
+                                            {"Phase", "string", ".status.phase", 0},
+                                            {"Reason", "string", REASON, 0},
+                                            {CHANGES, "integer", ".status.planSummary", 1},
+                                            {"Message", "string", MESSAGE, 1},
+                                            {"Age", "date", ".metadata.creationTimestamp", 0},
+                                            {0}};
 static const struct column task_columns[] = {{"Run", "string", ".spec.runRef.name", 0},
                                              {"Action", "string", ".spec.action", 0},
                                              {"Target", "string", ".spec.targetResource", 0},

@@ -6,6 +6,7 @@
  * kinds of files.
  */
 #include "common/base/fs.h"
+#include "common/changes/changes.h"
 #include "common/yaml/yaml.h"
 #include "spawner/model/integration_spec.h"
 #include "spawner/model/placement.h"
@@ -414,18 +415,37 @@ static cJSON *whole_schema(const struct definition *d, const char *singular)
     return schema;
 }
 
+static void add_column(cJSON *list, const struct column *c, const char *name, const char *path)
+{
+    cJSON *column = object();
+    add_str(column, "name", name);
+    add_str(column, "type", c->type);
+    add_str(column, "jsonPath", path);
+    if (c->priority)
+        add_num(column, "priority", c->priority);
+    if (df_json_append(list, column, NULL) < 0)
+        DF_BUG("no memory");
+}
+
+/* One for each kind of change. */
+static void add_change_columns(cJSON *list, const struct column *c)
+{
+    for (int i = 0; i < DF_CHANGES_KINDS; i++) {
+        const char *kind = df_changes_name((enum df_changes_kind)i);
+        DF_FREE char *name = strdup(kind), *path = df_strf("%s.%s", c->path, kind);
+        *name = (char)(*name - 'a' + 'A');
+        add_column(list, c, name, path);
+    }
+}
+
 static cJSON *columns_of(const struct definition *d)
 {
     cJSON *list = cJSON_CreateArray();
     for (const struct column *c = d->columns; c->name; c++) {
-        cJSON *column = object();
-        add_str(column, "name", c->name);
-        add_str(column, "type", c->type);
-        add_str(column, "jsonPath", c->path);
-        if (c->priority)
-            add_num(column, "priority", c->priority);
-        if (df_json_append(list, column, NULL) < 0)
-            DF_BUG("no memory");
+        if (strcmp(c->name, CHANGES) == 0)
+            add_change_columns(list, c);
+        else
+            add_column(list, c, c->name, c->path);
     }
     return list;
 }

@@ -263,6 +263,10 @@ static void a_run_ends_with_the_exit_code_of_its_last_step(void **state)
         {"{'phase':'Failed','reason':'RunnerLost'}", "[{'status':{}}]", DF_EXIT_FAILURE},
         {"{'phase':'Failed','reason':'RunnerLost'}", "[{'status':{'exitCode':137}}]",
          DF_EXIT_FAILURE},
+        {"{'phase':'Failed','reason':'RunnerLost'}",
+         "[{'status':{'exitCode':137,'unrecorded':{}}}]", DF_EXIT_PARTIAL},
+        {"{'phase':'Failed','reason':'RunnerLost'}", "[{'status':{'exitCode':-1,'unrecorded':{}}}]",
+         DF_EXIT_PARTIAL},
         {"{'phase':'Failed'}", "[]", DF_EXIT_FAILURE},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {

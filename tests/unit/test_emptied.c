@@ -12,6 +12,7 @@
 #define RESOURCE(actions) "{'mode':'managed','change':{'actions':[" actions "]}}"
 #define GONE RESOURCE("'delete'")
 #define FORGOTTEN RESOURCE("'forget'")
+#define UNHEARD_OF RESOURCE("'abandon'")
 #define MADE RESOURCE("'create'")
 #define KEPT RESOURCE("'no-op'")
 #define CHANGED RESOURCE("'update'")
@@ -20,7 +21,7 @@
 #define LOOKED_UP "{'mode':'data','change':{'actions':['read']}}"
 #define IMPORTED "{'mode':'managed','change':{'actions':['no-op'],'importing':{'id':'x'}}}"
 
-static void a_plan_leaves_nothing_when_all_goes_and_something_is_destroyed(void **state)
+static void a_plan_leaves_nothing_when_all_is_destroyed_or_forgotten(void **state)
 {
     (void)state;
     static const struct {
@@ -41,7 +42,11 @@ static void a_plan_leaves_nothing_when_all_goes_and_something_is_destroyed(void 
         {GONE "," REPLACED_FIRST, false},
         {REPLACED, false},
         {MADE, false},
-        {FORGOTTEN, false},
+        {FORGOTTEN, true},
+        {FORGOTTEN "," MADE, true},
+        {FORGOTTEN "," KEPT, false},
+        {UNHEARD_OF, true},
+        {UNHEARD_OF "," KEPT, false},
         {KEPT, false},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
@@ -67,7 +72,7 @@ static void what_cannot_be_read_counts_as_a_plan_that_leaves_nothing(void **stat
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_plan_leaves_nothing_when_all_goes_and_something_is_destroyed),
+        cmocka_unit_test(a_plan_leaves_nothing_when_all_is_destroyed_or_forgotten),
         cmocka_unit_test(what_cannot_be_read_counts_as_a_plan_that_leaves_nothing),
     };
     return cmocka_run_group_tests_name("emptied", tests, NULL, NULL);

@@ -244,9 +244,9 @@ static void the_events_of_the_tools_are_kept_as_they_came_and_summed_up(void **s
         assert_stream(f, "log", "");
         const struct df_output_summary *s = df_output_summary(f->output);
         assert_int_equal(s->seen, samples[i].seen);
-        assert_int_equal(s->add, samples[i].add);
-        assert_int_equal(s->change, samples[i].change);
-        assert_int_equal(s->destroy, samples[i].destroy);
+        assert_int_equal(s->changes.of[DF_CHANGES_ADD], samples[i].add);
+        assert_int_equal(s->changes.of[DF_CHANGES_CHANGE], samples[i].change);
+        assert_int_equal(s->changes.of[DF_CHANGES_DESTROY], samples[i].destroy);
         assert_int_equal(s->applied, samples[i].applied);
         assert_int_equal(s->errors, samples[i].errors);
         assert_int_equal(s->output_changes, samples[i].output_changes);
@@ -300,10 +300,60 @@ static void a_summary_is_forgotten_before_the_next_command(void **state)
 {
     struct fixture *f = *state;
     events(f, "{\"type\":\"change_summary\",\"changes\":{\"add\":3}}\n", false);
-    assert_int_equal(df_output_summary(f->output)->add, 3);
+    assert_int_equal(df_output_summary(f->output)->changes.of[DF_CHANGES_ADD], 3);
     df_output_reset(f->output);
-    assert_int_equal(df_output_summary(f->output)->add, 0);
+    assert_int_equal(df_changes_total(&df_output_summary(f->output)->changes), 0);
     assert_false(df_output_summary(f->output)->seen);
+}
+
+#define PLANNED(action) "{'type':'planned_change','change':{'action':'" action "'}}\n"
+#define NOTHING "'add':0,'change':0,'import':0,'remove':0"
+#define SUM(more) "{'type':'change_summary','changes':{" NOTHING more ",'operation':'plan'}}\n"
+
+static void what_a_plan_changes_is_counted_whoever_counts_it(void **state)
+{
+    struct fixture *f = *state;
+    static const struct {
+        const char *events;
+        enum df_changes_kind kind;
+        int count;
+    } cases[] = {
+        {PLANNED("remove") SUM(""), DF_CHANGES_FORGET, 1},            /* Terraform */
+        {PLANNED("remove") SUM(",'forget':1"), DF_CHANGES_FORGET, 1}, /* OpenTofu */
+        {"{'type':'planned_change','change':{'action':'move','previous_resource':{}}}\n" SUM(""),
+         DF_CHANGES_MOVE, 1},
+        {"{'type':'resource_drift','change':{'action':'update'}}\n" SUM(""), DF_CHANGES_DRIFT, 1},
+        {PLANNED("abandon") SUM(""), DF_CHANGES_OTHER, 1},
+        {SUM(",'action_invocation':2"), DF_CHANGES_OTHER, 2},
+        {SUM(""), DF_CHANGES_OTHER, 1}, /* the tool says that there are changes */
+        {"", DF_CHANGES_OTHER, 1},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *text = strdup(cases[i].events);
+        for (char *p = text; *p; p++)
+            *p = *p == '\'' ? '"' : *p;
+        start_over(f, no_secrets);
+        events(f, text, false);
+        df_output_expect_changes(f->output);
+        const struct df_output_summary *s = df_output_summary(f->output);
+        assert_int_equal(s->changes.of[cases[i].kind], cases[i].count);
+        assert_int_equal(df_changes_total(&s->changes), cases[i].count);
+        assert_true(s->seen);
+    }
+}
+
+static void a_plan_that_only_reads_or_changes_outputs_counts_no_object(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const cases[] = {
+        "{\"type\":\"planned_change\",\"change\":{\"action\":\"read\"}}\n",
+        "{\"type\":\"outputs\",\"outputs\":{\"a\":{\"action\":\"create\"}}}\n"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        start_over(f, no_secrets);
+        events(f, cases[i], false);
+        df_output_expect_changes(f->output);
+        assert_int_equal(df_changes_total(&df_output_summary(f->output)->changes), 0);
+    }
 }
 
 /* --- what is no event ------------------------------------------------------------------------ */
@@ -491,6 +541,8 @@ int main(void)
         output_test(the_events_of_the_tools_read_as_their_own_text),
         output_test(events_may_come_in_pieces_of_any_size),
         output_test(a_summary_is_forgotten_before_the_next_command),
+        output_test(what_a_plan_changes_is_counted_whoever_counts_it),
+        output_test(a_plan_that_only_reads_or_changes_outputs_counts_no_object),
         output_test(a_line_that_is_no_event_is_text),
         output_test(the_last_line_needs_no_newline),
         output_test(a_line_that_is_too_long_for_an_event_is_text_and_the_next_is_an_event_again),
