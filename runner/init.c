@@ -2,6 +2,7 @@
 
 #include "common/base/fs.h"
 #include "runner/args.h"
+#include "runner/calls.h"
 #include "runner/tofu/backend_noted.h"
 #include "runner/tofu/plugin_stage.h"
 #include "runner/tofu/trust.h"
@@ -109,7 +110,8 @@ int df_init(struct df_context *c, bool lock_readonly, struct df_err *err)
         (void)df_strs_add(&args, "-lockfile=readonly");
     if (df_tool_init_takes_varfiles(&c->tool))
         df_args_add_all(&args, &c->varfiles.files);
-    if (df_strs_check(&args, err) < 0 || run_with_cache(c, &args, err) < 0)
+    if (df_strs_check(&args, err) < 0 || df_calls_check(c, err) < 0 ||
+        run_with_cache(c, &args, err) < 0)
         return df_err_reason(err, "InitFailed");
     return df_backend_noted_check(c->doc, c->source.module_dir, err);
 }

@@ -185,6 +185,7 @@
 #define DF_LIMIT_HCL_FILES 10000       /* of one directory; all names are held */
 #define DF_LIMIT_HCL_BLOCKS 100000     /* of one module, some hundred bytes each */
 #define DF_LIMIT_HCL_ATTRIBUTES 1000   /* of one backend, cloud or variable block */
+#define DF_LIMIT_LOCAL_MODULES 1000    /* that one module calls; each is a directory to read */
 
 /* Providers */
 #define DF_LIMIT_TRUST (8 * DF_MIB)    /* certificates for `init`; all public ones are 250 KiB */

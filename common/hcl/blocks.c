@@ -58,12 +58,21 @@ bool df_hcl_is_state_block(const char *type, size_t n)
 
 bool df_hcl_keeps_attributes(const struct df_hcl_block *b)
 {
-    return b->in_terraform || df_streq(b->type, "variable");
+    return b->in_terraform || df_streq(b->type, "variable") || df_streq(b->type, "module");
+}
+
+/* The arguments of a call are many, and not needed. */
+static bool is_kept(const struct df_hcl_block *b, const char *name, size_t n)
+{
+    static const char source[] = "source";
+    return !df_streq(b->type, "module") || (n == strlen(source) && memcmp(name, source, n) == 0);
 }
 
 int df_hcl_add_attribute(struct df_hcl_block *b, const char *name, size_t name_len,
                          const char *value, size_t value_len, struct df_err *err)
 {
+    if (!is_kept(b, name, name_len))
+        return 0;
     if (b->attributes.len >= DF_LIMIT_HCL_ATTRIBUTES)
         return df_fail(err, DF_ERR_LIMIT, "%s, line %u: the block has more than %d attributes",
                        b->file, b->line, DF_LIMIT_HCL_ATTRIBUTES);

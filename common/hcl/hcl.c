@@ -75,17 +75,23 @@ static int list_files(const char *dir, enum df_hcl_tool tool, struct df_strs *re
     return df_strs_check(ret, err);
 }
 
-static int read_hcl_file(const char *path, const char *name, struct df_hcl_module *m,
-                         struct df_err *err)
+/* What is done with one file of a module. */
+struct reading {
+    int (*take)(struct reading *r, const char *name, const struct df_buf *text, struct df_err *err);
+    size_t files;
+    struct df_hcl_module *m; /* of df_hcl_scan() */
+    int (*visit)(void *arg, const struct df_hcl_literal *l, struct df_err *err);
+    void *arg;
+};
+
+static int read_hcl_file(struct reading *r, const char *path, const char *name, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_HCL_FILE);
-    if (df_fs_read(path, &text, err) < 0)
-        return -1;
-    return df_hcl_scan_text(name, df_buf_str(&text), text.len, m, err);
+    return df_fs_read(path, &text, err) < 0 ? -1 : r->take(r, name, &text, err);
 }
 
 /* The tool reports unreadable files; only our own limits and lack of memory are failures here. */
-static int scan_file(const char *dir, const char *name, struct df_hcl_module *m, struct df_err *err)
+static int read_one(struct reading *r, const char *dir, const char *name, struct df_err *err)
 {
     struct stat st;
     struct df_err why = {0};
@@ -94,11 +100,24 @@ static int scan_file(const char *dir, const char *name, struct df_hcl_module *m,
         return df_fail_oom(err);
     if (stat(path, &st) < 0 || !S_ISREG(st.st_mode))
         return 0;
-    m->files++;
-    if (read_hcl_file(path, name, m, &why) == 0 ||
+    r->files++;
+    if (read_hcl_file(r, path, name, &why) == 0 ||
         (why.cls != DF_ERR_LIMIT && why.cls != DF_ERR_SYSTEM))
         return 0;
     return df_err_pass(err, &why);
+}
+
+static int read_all(struct reading *r, const char *dir, enum df_hcl_tool tool, struct df_err *err)
+{
+    DF_STRS struct df_strs names = {0};
+    if (list_files(dir, tool, &names, err) < 0)
+        return -1;
+    for (size_t i = 0; i < names.len; i++) {
+        bool replaced = tool == DF_HCL_OPENTOFU && is_replaced(&names, names.items[i]);
+        if (!replaced && read_one(r, dir, names.items[i], err) < 0)
+            return -1;
+    }
+    return 0;
 }
 
 int df_hcl_scan_text(const char *file, const char *text, size_t n, struct df_hcl_module *m,
@@ -108,19 +127,36 @@ int df_hcl_scan_text(const char *file, const char *text, size_t n, struct df_hcl
     return (json ? df_hcl_scan_json : df_hcl_scan_native)(file, text, n, m, err);
 }
 
+static int take_blocks(struct reading *r, const char *name, const struct df_buf *text,
+                       struct df_err *err)
+{
+    return df_hcl_scan_text(name, df_buf_str(text), text->len, r->m, err);
+}
+
 int df_hcl_scan(const char *dir, enum df_hcl_tool tool, struct df_hcl_module *ret,
                 struct df_err *err)
 {
-    DF_STRS struct df_strs names = {0};
-    if (list_files(dir, tool, &names, err) < 0)
-        return -1;
     DF_HCL_MODULE struct df_hcl_module m = {0};
-    for (size_t i = 0; i < names.len; i++) {
-        bool replaced = tool == DF_HCL_OPENTOFU && is_replaced(&names, names.items[i]);
-        if (!replaced && scan_file(dir, names.items[i], &m, err) < 0)
-            return -1;
-    }
+    struct reading r = {.take = take_blocks, .m = &m};
+    if (read_all(&r, dir, tool, err) < 0)
+        return -1;
+    m.files = r.files;
     *ret = m;
     m = (struct df_hcl_module){0};
     return 0;
+}
+
+static int take_literals(struct reading *r, const char *name, const struct df_buf *text,
+                         struct df_err *err)
+{
+    (void)name;
+    return df_hcl_literals(df_buf_str(text), r->visit, r->arg, err);
+}
+
+int df_hcl_literals_in(const char *dir, enum df_hcl_tool tool,
+                       int (*visit)(void *arg, const struct df_hcl_literal *l, struct df_err *err),
+                       void *arg, struct df_err *err)
+{
+    struct reading r = {.take = take_literals, .visit = visit, .arg = arg};
+    return read_all(&r, dir, tool, err);
 }

@@ -18,8 +18,8 @@ struct df_hcl_block {
     bool in_terraform;     /* a `backend` or `cloud` block inside of a `terraform` block */
     char *type;            /* "variable" */
     struct df_strs labels; /* as between the quotes */
-    /* Of variable, backend and cloud blocks: "name=value" for a plain string, number or bool, else
-     * "name". */
+    /* Of variable, backend and cloud blocks, and of module blocks `source` alone: "name=value" for a
+     * plain string, number or bool, else "name". */
     struct df_strs attributes;
     char *file;    /* name in the module's directory */
     unsigned line; /* from 1; in JSON the first line that holds the quoted type (label) */
@@ -57,6 +57,10 @@ struct df_hcl_literal {
 int df_hcl_literals(const char *text,
                     int (*visit)(void *arg, const struct df_hcl_literal *l, struct df_err *err),
                     void *arg, struct df_err *err) DF_MUST_CHECK;
+/* The same for each file of a module's directory, but for unreadable ones; fails as df_hcl_scan(). */
+int df_hcl_literals_in(const char *dir, enum df_hcl_tool tool,
+                       int (*visit)(void *arg, const struct df_hcl_literal *l, struct df_err *err),
+                       void *arg, struct df_err *err) DF_MUST_CHECK;
 
 /* True if a text may stand between brackets without an effect on what is around it: it closes no
  * bracket that it did not open, and leaves no bracket, string, heredoc or comment open. False if there

@@ -170,6 +170,8 @@ static const struct df_option push_options[] = {
     {0}};
 static const struct df_option change_options[] = {
     {"dry-run", 0, NULL, "show what would change, and change nothing", NULL},
+    ENV,
+    NO_ENV,
     DETACH,
     DOCUMENT,
     {0}};
@@ -181,10 +183,13 @@ static const struct df_option migrate_options[] = {
     {"filename", 'f', "FILE", "the storage as YAML or JSON: what spec.storage has", NULL},
     {"back", 0, NULL, "to the storage that the last move left", NULL},
     {"confirm", 0, NULL, "forget that storage; nothing is removed there", NULL},
+    ENV,
+    NO_ENV,
     DETACH,
     DOCUMENT,
     {0}};
-static const struct df_option import_options[] = {DETACH, DOCUMENT, {0}};
+static const struct df_option import_options[] = {ENV, NO_ENV, DETACH, DOCUMENT, {0}};
+static const struct df_option push_errored_options[] = {ENV, NO_ENV, {0}};
 static const struct df_option lock_options[] = {
     {"reason", 0, "TEXT", "shown to everybody who finds the lock", NULL}, {0}};
 static const struct df_option secret_set_options[] = {
@@ -414,10 +419,12 @@ const struct df_command df_commands[] = {
      NULL, 2, ANY, df_cmd_state_exec},
     {"state migrate", "EXECUTOR --to TYPE | -f FILE | --back | --confirm",
      "Move the state to another storage",
-     "In a run of its own, with the credentials of the executor: the state is copied, read back\n"
-     "and compared, and only then the executor names the new storage. The old place keeps its\n"
-     "copy until --confirm; --back moves the state there again. A migration that was killed can\n"
-     "be repeated. A new place with another state is refused. Needs the role admin.\n",
+     "In a run of its own, with the credentials of the executor and, without a service, those of\n"
+     "this shell, as `dayfly run`: the state is copied, read back and compared, and only then the\n"
+     "executor names the new storage. The old place keeps its copy until --confirm; --back moves\n"
+     "the state there again. A migration that was killed can be repeated. A new place with "
+     "another\n"
+     "state is refused. Needs the role admin.\n",
      "dayfly state migrate net --to s3 --setting bucket=states --setting region=eu-west-1\n"
      "dayfly state migrate net --confirm\n"
      "dayfly state migrate net --to managed\n"
@@ -445,7 +452,7 @@ const struct df_command df_commands[] = {
     {"state push-errored", "EXECUTOR [STEP]", "Store such a state as the newest version",
      "As long as an errored state is kept, runs of the executor are refused. Needs the role "
      "admin.\n",
-     "dayfly state push-errored net\n", NULL, 1, 2, df_cmd_state_push_errored},
+     "dayfly state push-errored net\n", push_errored_options, 1, 2, df_cmd_state_push_errored},
     {"state discard-errored", "EXECUTOR [STEP]", "Remove such a state, which nobody needs",
      "It is first written to a new file (EXECUTOR.errored.tfstate here, or --state-file). Runs "
      "are\n"

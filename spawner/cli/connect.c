@@ -289,11 +289,12 @@ struct df_client *df_connection_client(const struct df_connection *c)
     return c->client;
 }
 
-/* True for commands that run the service only for their own user. Any other holder of the directory
+/* True for commands that run the service only for their own user: those that ask for a run. Any other holder of the directory
  * counts as a service for several users, which gets no variables of a shell by default. */
 static bool is_own_run(const char *command)
 {
-    static const char *const verbs[] = {" run", " plan", " destroy", " recreate", " approve"};
+    static const char *const verbs[] = {" run",      " plan",    " destroy",
+                                        " recreate", " approve", " state"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(verbs); i++)
         if (df_ends_with(command, verbs[i]))
             return true;

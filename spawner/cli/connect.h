@@ -57,7 +57,7 @@ struct df_client *df_connection_client(const struct df_connection *c); /* borrow
 enum df_service_kind df_connection_kind(const struct df_connection *c);
 
 /* The configuration, if the service runs only for its own user: embedded in this process, or in
- * another `dayfly run`, `plan`, `destroy`, `recreate` or `approve`. Else NULL. Borrowed. */
+ * another `dayfly run`, `plan`, `destroy`, `recreate`, `approve` or `state`. Else NULL. Borrowed. */
 const struct df_config *df_connection_shell(const struct df_connection *c);
 
 /* True if a run is running, or about to start, that needs this embedded service, or if that cannot

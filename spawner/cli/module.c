@@ -9,17 +9,16 @@
 #include <sys/stat.h>
 
 #include "common/base/parse.h"
-#include "common/crypto/crypto.h"
 #include "common/source/rules.h"
 #include "spawner/cli/copies.h"
 #include "spawner/cli/foreign.h"
 #include "spawner/cli/kinds.h"
+#include "spawner/cli/module_name.h"
+#include "spawner/cli/reach.h"
 #include "spawner/model/model.h"
 #include "spawner/model/rules.h"
 
-#define BASE_MAX 40 /* leaves room for "-<8 hex>" and for "-<run number>-apply" */
-
-/* ---- names and sources ---- */
+/* ---- sources ---- */
 
 bool df_module_is_url(const char *word)
 {
@@ -27,61 +26,6 @@ bool df_module_is_url(const char *word)
         return true;
     const char *at = strchr(word, '@'), *colon = at ? strchr(at, ':') : NULL;
     return colon && !memchr(word, '/', (size_t)(colon - word));
-}
-
-/* Appends the last part of a path or URL, without ".git" or the ending of an archive. */
-static void add_last_part(struct df_buf *out, const char *path)
-{
-    static const char repository[] = ".git";
-    size_t n = strlen(path), m = strlen(repository);
-    while (n && path[n - 1] == '/')
-        n--;
-    bool says_git = n > m && strncmp(path + n - m, repository, m) == 0;
-    n -= says_git ? m : df_source_archive_ending(path, n);
-    size_t start = n;
-    while (start && path[start - 1] != '/' && path[start - 1] != ':')
-        start--;
-    (void)df_buf_add(out, path + start, n - start);
-}
-
-/* Converts letters to lower case and each sequence of other characters to one dash. */
-static void to_label(const char *text, char ret[BASE_MAX + 1])
-{
-    size_t n = 0;
-    for (; *text && n < BASE_MAX; text++) {
-        char c = *text >= 'A' && *text <= 'Z' ? (char)(*text - 'A' + 'a') : *text;
-        bool plain = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
-        if (plain)
-            ret[n++] = c;
-        else if (n && ret[n - 1] != '-')
-            ret[n++] = '-';
-    }
-    while (n && ret[n - 1] == '-')
-        n--;
-    ret[n] = '\0';
-}
-
-int df_module_name(const char *url, const char *folder, bool hashed, char ret[64],
-                   struct df_err *err)
-{
-    char base[BASE_MAX + 1], hash[DF_SHA256_HEX];
-    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_URL);
-    add_last_part(&text, url);
-    if (folder && *folder) {
-        (void)df_buf_addc(&text, '-');
-        add_last_part(&text, folder);
-    }
-    if (df_buf_check(&text, err) < 0)
-        return -1;
-    to_label(df_buf_str(&text), base);
-    DF_FREE char *identity = df_strf("%s %s", url, folder ? folder : "");
-    if (!identity)
-        return df_fail_oom(err);
-    if (df_sha256_hex(identity, strlen(identity), hash, err) < 0)
-        return -1;
-    const char *shown = base[0] ? base : "module";
-    (void)snprintf(ret, 64, hashed ? "%s-%.8s" : "%s", shown, hash);
-    return 0;
 }
 
 static int url_of_path(const char *path, bool *ret_directory, char **ret, struct df_err *err)
@@ -226,9 +170,18 @@ static int get_executor(struct df_cli *cli, const char *name, cJSON **ret, struc
     return err->cls == DF_ERR_NOT_FOUND ? 0 : -1;
 }
 
+static bool is_directory_source(const cJSON *source)
+{
+    return df_streq(df_json_str(source, "kind"), "directory");
+}
+
+/* A directory is the same however much of what is around it comes along (reach.h). */
 static bool is_same_source(const cJSON *executor, const cJSON *source)
 {
-    return df_copies_same_source(df_json_at(executor, "spec.source"), source);
+    const cJSON *theirs = df_json_at(executor, "spec.source");
+    if (is_directory_source(theirs) && is_directory_source(source))
+        return df_copies_same_module(theirs, source);
+    return df_copies_same_source(theirs, source);
 }
 
 static int post_executor(struct df_cli *cli, const char *name, const cJSON *source,
@@ -300,10 +253,13 @@ static int create_executor(struct df_cli *cli, const char *name, const char *tak
                            const cJSON *source, const cJSON *body, struct df_err *err)
 {
     bool may_copy = df_arg_given(&cli->args, "name");
+    DF_JSON cJSON *wide = NULL;
+    DF_FREE char *why = NULL;
     if (check_reference(source, err) < 0 || (!may_copy && df_copies_refuse(cli, source, err) < 0) ||
-        post_executor(cli, name, source, err) < 0)
+        df_reach_widen(source, &wide, &why, err) < 0 ||
+        post_executor(cli, name, wide ? wide : source, err) < 0)
         return -1;
-    return say_created(name, source, taken, body, err);
+    return say_created(name, wide ? wide : source, taken, body, err);
 }
 
 /* A merge patch of spec.source: members that the new source does not have become null. */
@@ -332,8 +288,7 @@ static int patch_of(const struct df_args *args, const cJSON *source, cJSON **ret
         return df_fail_oom(err);
     if (reference_of(args, &reference, err) < 0 || runtime_of(args, &runtime, err) < 0)
         return -1;
-    bool named = reference || df_arg_given(args, "sha256") ||
-                 df_streq(df_json_str(source, "kind"), "directory");
+    bool named = reference || df_arg_given(args, "sha256") || is_directory_source(source);
     if (named && (source_patch(source, &changes, err) < 0 ||
                   df_json_add(spec, "source", DF_TAKE(changes), err) < 0))
         return -1;
@@ -344,13 +299,40 @@ static int patch_of(const struct df_args *args, const cJSON *source, cJSON **ret
     return 0;
 }
 
+/* Gives the executor of a directory what its module needs besides its own directory. A dry-run does
+ * so, too: the executor stays what it is, and without that no run of it has an end. */
+static int widen(struct df_cli *cli, const cJSON *executor, struct df_err *err)
+{
+    const char *name = df_json_str(executor, "metadata.name");
+    DF_JSON cJSON *wide = NULL, *patch = cJSON_CreateObject();
+    DF_FREE char *why = NULL, *path = df_path("executors", name, NULL);
+    cJSON *spec = patch ? df_json_object_at(patch, "spec") : NULL;
+    if (!spec || !path)
+        return df_fail_oom(err);
+    if (df_reach_widen(df_json_at(executor, "spec.source"), &wide, &why, err) < 0)
+        return -1;
+    if (!wide)
+        return 0;
+    const char *url = df_json_str(wide, "url"), *folder = df_json_str(wide, "folder");
+    DF_FREE char *line = df_strf("executor %s changed: the module names %s, so its source is %s, "
+                                 "folder %s",
+                                 name, why, url, folder);
+    if (!line)
+        return df_fail_oom(err);
+    if (df_json_add(spec, "source", cJSON_Duplicate(wide, true), err) < 0 ||
+        df_cli_call(cli, "PATCH", path, patch, NULL, err) < 0)
+        return -1;
+    df_cli_note("%s", line);
+    return 0;
+}
+
 /* Fails if a directory is given, but the executor uses a branch, tag or commit of it: these can
  * have other files than the directory. */
 static int check_kind(const cJSON *executor, const cJSON *source, struct df_err *err)
 {
     const cJSON *theirs = df_json_at(executor, "spec.source");
     const char *name = df_json_str(executor, "metadata.name");
-    if (!df_streq(df_json_str(source, "kind"), "directory"))
+    if (!is_directory_source(source))
         return 0;
     for (size_t i = 0; i < DF_ARRAY_SIZE(references); i++) {
         const char *value = df_json_str(theirs, references[i]);
@@ -453,6 +435,8 @@ static int check_storage(const struct df_args *args, const cJSON *executor, stru
 static int use_executor(struct df_cli *cli, const cJSON *executor, const cJSON *source, cJSON *body,
                         struct df_err *err)
 {
+    if (widen(cli, executor, err) < 0)
+        return -1;
     if (!is_dry_run(body))
         return update_executor(cli, executor, source, err);
     if (check_kind(executor, source, err) < 0 || check_storage(&cli->args, executor, err) < 0)
@@ -628,7 +612,8 @@ static int for_both(struct df_cli *cli, const char *word, const cJSON *executor,
     if (df_arg_given(&cli->args, "name"))
         return for_source(cli, source, body, ret, err);
     if (is_same_source(executor, source)) {
-        if (source_option(&cli->args) && use_executor(cli, executor, source, body, err) < 0)
+        if ((source_option(&cli->args) ? use_executor(cli, executor, source, body, err)
+                                       : widen(cli, executor, err)) < 0)
             return -1;
         *ret = strdup(word);
         return *ret ? 0 : df_fail_oom(err);

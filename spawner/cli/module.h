@@ -10,11 +10,6 @@
 /* True for the URL of a repository or archive: "https://...", "file://...", "git@host:path". */
 bool df_module_is_url(const char *word);
 
-/* A DNS label made of the last part of a URL and of the folder in it ("infra-net"). hashed:
- * followed by 8 hex digits of the SHA-256 of both. */
-int df_module_name(const char *url, const char *folder, bool hashed, char ret[64],
-                   struct df_err *err) DF_MUST_CHECK;
-
 /* spec.source for a directory, file or URL with --branch, --tag, --commit, --folder, --sha256. A
  * directory is copied as it is, unless one of the first three options asks for git. Class USER if
  * the path does not exist or the options contradict each other. */

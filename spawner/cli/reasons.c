@@ -77,8 +77,9 @@ const struct df_reason df_reasons[] = {
      "mirror (docs/airgap.md says how one is made); for steps on this machine "
      "providers.filesystemMirror may do so, too."},
     {"CredentialsMissing", "The provider found no credentials, or they are no longer valid.",
-     "`dayfly run` without a service passes those of your shell (docs/variables.md); with a "
-     "service use --env NAME. Keep them with `dayfly secret set` and spec.integrations."},
+     "Without a service `dayfly run`, and a command on the state that is a run, pass those of your "
+     "shell (docs/variables.md); with a service use --env NAME. Keep them with `dayfly secret set` "
+     "and spec.integrations."},
     {"PlanFailed", "The plan failed; nothing was changed.",
      "The log names the file and line. Correct the module or its variables, then run again."},
     {"ApplyFailed",

@@ -12,6 +12,11 @@
 int df_request_run(struct df_cli *cli, const char *executor, const char *what, const cJSON *body,
                    int signals_fd, struct df_err *err);
 
+/* The same for a command on the state, as a run of `runs`: body gets the variables of the shell first
+ * (caller.h). */
+int df_request_state_run(struct df_cli *cli, const char *executor, cJSON *body, int signals_fd,
+                         struct df_err *err);
+
 /* In state_run.c: releases the lock of a state that is not managed, by a run with the tool's
  * force-unlock. id: of the lock; NULL: the lock that the executor's latest StateLocked run
  * found. */

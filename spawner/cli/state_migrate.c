@@ -129,14 +129,14 @@ static int say_in_own_words(const struct df_cli *cli, const struct df_err *why, 
 static int request(struct df_cli *cli, const char *executor, cJSON *target, struct df_err *err)
 {
     DF_CLOSE int signals_fd = -1;
-    DF_JSON cJSON *body = cJSON_CreateObject();
+    DF_SECRET_JSON cJSON *body = cJSON_CreateObject();
     struct df_err why = {0};
     if (df_json_add(body, "moveTo", target, err) < 0 ||
         df_json_add_str(body, "action", df_action_name(DF_ACTION_STATE), err) < 0 ||
         df_json_append_str(df_json_array_at(body, "command"), "migrate", err) < 0 ||
         df_signals_open(&signals_fd, err) < 0)
         return -1;
-    int code = df_request_run(cli, executor, "runs", body, signals_fd, &why);
+    int code = df_request_state_run(cli, executor, body, signals_fd, &why);
     if (code >= 0)
         return code;
     if (!df_streq(why.reason, "AlreadyThere"))

@@ -30,11 +30,11 @@ static int request(struct df_cli *cli, const char *executor, const char *name,
                    const char *const *words, size_t count, struct df_err *err)
 {
     DF_CLOSE int signals_fd = -1;
-    DF_JSON cJSON *body = NULL;
+    DF_SECRET_JSON cJSON *body = NULL;
     if (request_of(cli, name, words, count, &body, err) < 0 ||
         df_signals_open(&signals_fd, err) < 0)
         return -1;
-    return df_request_run(cli, executor, "runs", body, signals_fd, err);
+    return df_request_state_run(cli, executor, body, signals_fd, err);
 }
 
 /* Requests the command with the words after the executor. */

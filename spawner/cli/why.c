@@ -226,6 +226,19 @@ static void add_unreadable(const char *message, struct df_buf *out)
                                : ", which is not in the source.\n");
 }
 
+/* True for a message about a file that the tool looks for outside of the source: `no file exists at
+ * "../x"`. */
+static bool is_file_outside(const char *message)
+{
+    const char *at = strstr(message, "no file exists at ");
+    return at && strstr(at, "..");
+}
+
+#define NAME_ROOT                                                                                  \
+    "What to do: name a directory that has both, and the module in it with --folder (`dayfly run " \
+    "ROOT --folder FOLDER`); of a directory, `dayfly run DIRECTORY` takes along what the module "  \
+    "names with ../.\n"
+
 /* True if the message is about something that `init` downloads. */
 static bool is_unreachable(const char *message)
 {
@@ -240,7 +253,9 @@ static bool is_unreachable(const char *message)
 /* Adds special advice for InitFailed. False: there is none for this message. */
 static bool add_next_of_init(const char *message, struct df_buf *out)
 {
-    if (strstr(message, "nreadable module directory"))
+    if (strstr(message, "outside of the source"))
+        (void)df_buf_adds(out, NAME_ROOT);
+    else if (strstr(message, "nreadable module directory"))
         add_unreadable(message, out);
     else if (!is_unreachable(message))
         (void)df_buf_adds(out, "What to do: Read the log above, mend the configuration, then run "
@@ -256,6 +271,10 @@ static void add_next(const cJSON *run, struct df_buf *out)
     const char *message = df_json_str(run, "status.message");
     if (df_streq(reason, "InitFailed") && message && add_next_of_init(message, out))
         return;
+    if (df_streq(reason, "PlanFailed") && message && is_file_outside(message)) {
+        (void)df_buf_adds(out, NAME_ROOT);
+        return;
+    }
     const char *elsewhere = next_elsewhere(run, reason);
     const struct df_reason *known = reason ? df_reason_find(reason) : NULL;
     if (elsewhere || (known && known->next))

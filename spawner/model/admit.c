@@ -72,6 +72,18 @@ static void check_storage_stays(const cJSON *doc, const cJSON *old, const struct
                  "moves its state");
 }
 
+/* Another folder is another module, unless URL and folder together lead to the same directory. */
+static void check_folder_stays(const cJSON *doc, const cJSON *old, const struct df_path *root,
+                               struct df_faults *f)
+{
+    const struct df_path spec = {root, "spec", 0}, source = {&spec, "source", 0};
+    const struct df_path here = {&source, "folder", 0};
+    const cJSON *now = df_json_at(doc, "spec.source"), *was = df_json_at(old, "spec.source");
+    if (!df_json_equal(df_json_at(now, "folder"), df_json_at(was, "folder")) &&
+        !df_source_is_same_directory(now, was))
+        df_fault(f, &here, "cannot be changed");
+}
+
 /* The keys of a Terrakube workspace describe a placement, so they are checked as early as one. */
 static int check_ephemeral_keys(const cJSON *doc, const struct df_path *root, struct df_faults *f,
                                 struct df_err *err)
@@ -127,8 +139,10 @@ int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_er
         check_task(doc, &root, &f);
     if (!f.count && kind == DF_KIND_RUN)
         check_run(doc, &root, &f);
-    if (!f.count && kind == DF_KIND_EXECUTOR && old)
+    if (!f.count && kind == DF_KIND_EXECUTOR && old) {
+        check_folder_stays(doc, old, &root, &f);
         check_storage_stays(doc, old, &root, &f);
+    }
     if (!f.count && kind == DF_KIND_EXECUTOR && check_ephemeral_keys(doc, &root, &f, err) < 0)
         return -1;
     return report_faults(kind, &f, err);

@@ -219,7 +219,8 @@ int df_executor_check_source(const cJSON *old, const cJSON *doc, bool confirmed,
 {
     const char *from = df_json_str(old, "spec.source.url");
     const char *to = df_json_str(doc, "spec.source.url");
-    if (confirmed || !from || !to || !df_executor_is_in_use(old) || df_source_is_same(from, to))
+    if (confirmed || !from || !to || !df_executor_is_in_use(old) || df_source_is_same(from, to) ||
+        df_source_is_same_directory(df_json_at(old, "spec.source"), df_json_at(doc, "spec.source")))
         return 0;
     char how[256];
     (void)snprintf(how, sizeof(how),

@@ -48,6 +48,9 @@ bool df_executor_is_in_use(const cJSON *executor);
 /* Do both URLs name the same repository? Slashes and .git at the end and the case of scheme and
  * host are ignored. */
 bool df_source_is_same(const char *a, const char *b);
+/* Are both the same module in a directory of this machine, however much of what is around it comes
+ * along? Sources, not executors. */
+bool df_source_is_same_directory(const cJSON *a, const cJSON *b);
 
 /* An executor that may hold resources keeps its source: with another repository the next run would
  * destroy them all. CONFLICT SourceChange unless the change is confirmed; the message says how. */

@@ -176,3 +176,20 @@ bool df_source_is_same(const char *a, const char *b)
     DF_FREE char *one = plain_url(a), *other = plain_url(b);
     return one && other && strcmp(one, other) == 0;
 }
+
+/* The path of a directory's module, however it is divided into URL and folder; the caller frees. NULL:
+ * it is none. */
+static char *directory_of(const cJSON *source)
+{
+    const char *url = df_json_str(source, "url"), *folder = df_json_str(source, "folder");
+    if (!url || !df_streq(df_json_str(source, "kind"), "directory"))
+        return NULL;
+    size_t n = without_slashes(url, strlen(url));
+    return df_strf("%.*s%s%s", (int)n, url, df_str_empty(folder) ? "" : "/", folder ? folder : "");
+}
+
+bool df_source_is_same_directory(const cJSON *a, const cJSON *b)
+{
+    DF_FREE char *one = directory_of(a), *other = directory_of(b);
+    return df_streq(one, other);
+}

@@ -34,7 +34,7 @@ static const struct df_field source[] = {
     STRING("tag", 255),
     STRING("branch", 255),
     STRING("commit", 64),
-    {.name = "folder", .type = DF_TYPE_STRING, .flags = DF_FROZEN, .max = 1024},
+    STRING("folder", 1024),
     BOOL("anyCommit"),
     BOOL("submodules"),
     STRING("sha256", 64, .rule = df_rule_sha256),

@@ -131,6 +131,29 @@ def test_a_state_goes_from_storage_to_storage_and_stays_the_same(home, s3, gcs):
         assert "gcs storage (executors/chain)" in refused.stderr
 
 
+def test_the_shell_of_a_laptop_pays_for_the_move_as_for_a_run(home, s3):
+    module = home.module("shell", MODULE)
+    keys = {"AWS_ACCESS_KEY_ID": ACCESS, "AWS_SECRET_ACCESS_KEY": SECRET}
+    home.dayfly("run", module, "--auto-approve", env=keys)
+    refused = home.dayfly("state", "migrate", "shell", *to_s3(s3), "--no-env", env=keys, code=1)
+    assert "CredentialsMissing" in refused.stdout and "passed" not in refused.stderr
+    moved = home.dayfly("state", "migrate", "shell", *to_s3(s3), env=keys)
+    assert "passed from this shell: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY" in moved.stderr and SECRET not in moved.stdout + moved.stderr
+    assert "NoChanges" in home.dayfly("run", "shell", "--auto-approve", env=keys).stdout
+    # Each command on a state that is a run: with variables of the shell, or named ones.
+    named = [f"--env={key}={value}" for key, value in keys.items()]
+    assert "VersionsUnavailable" in home.dayfly("state", "list", "shell", env=keys, code=1).stdout, "the bucket was asked"
+    home.dayfly("state", "mv", "shell", "terraform_data.one", "terraform_data.two", env=keys)
+    home.dayfly("state", "rm", "shell", "terraform_data.two", *named)
+    with Server(home) as server:
+        service = ("--server", server.url)
+        home.dayfly(*service, "run", module, "--auto-approve", "--no-env", env=keys)
+        kept = home.dayfly(*service, "state", "migrate", "shell", *to_s3(s3), "--path", "other", env=keys, code=1)
+        assert "not passed to the service from this shell: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY" in kept.stderr
+        given = home.dayfly(*service, "state", "migrate", "shell", *to_s3(s3), "--path", "other", *named)
+        assert "passed from this shell: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY" in given.stderr
+
+
 def test_a_local_file_takes_the_state_and_gives_it_back(either_home, s3, gcs, tmp_path):
     home = either_home
     with Server(home):

@@ -13,6 +13,7 @@
 #include "spawner/cli/help.h"
 #include "spawner/cli/lookup.h"
 #include "spawner/cli/module.h"
+#include "spawner/cli/module_name.h"
 #include "spawner/cli/sse.h"
 #include "spawner/cli/variables.h"
 

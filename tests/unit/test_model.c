@@ -423,6 +423,39 @@ static void labels_and_annotations_are_as_kubernetes_has_them(void **state)
 
 /* ---- updates ---- */
 
+static void a_directory_may_get_more_of_what_is_around_it(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *was, *now;
+        bool is_taken;
+    } cases[] = {
+        {"'url':'file:///r/live/net','kind':'directory'",
+         "'url':'file:///r','kind':'directory','folder':'live/net'", true},
+        {"'url':'file:///r','kind':'directory','folder':'live/net'",
+         "'url':'file:///r/live','kind':'directory','folder':'net'", true},
+        {"'url':'file:///r/live/net','kind':'directory'",
+         "'url':'file:///r','kind':'directory','folder':'live/dns'", false},
+        {"'url':'file:///r/live/net','kind':'directory'",
+         "'url':'file:///r','kind':'git','branch':'main','folder':'live/net'", false},
+        {"'url':'file:///r/live/net','kind':'directory'",
+         "'url':'file:///r/live/dns','kind':'directory'", false},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        static const char head[] = "{'metadata':{'name':'net'},'spec':{'source':{";
+        DF_FREE char *was = df_strf("%s%s}}}", head, cases[i].was);
+        DF_FREE char *now = df_strf("%s%s}}}", head, cases[i].now);
+        DF_JSON cJSON *old = json(was), *j = json(now), *status = json("{'state':'provisioned'}");
+        assert_admitted(DF_KIND_EXECUTOR, old, "old");
+        assert_int_equal(df_json_add(old, "status", DF_TAKE(status), NULL), 0);
+        struct df_err err = {0};
+        bool is_taken = df_model_admit(DF_KIND_EXECUTOR, j, old, &err) == 0 &&
+                        df_executor_check_source(old, j, false, &err) == 0;
+        if (is_taken != cases[i].is_taken)
+            fail_msg("case %zu: %s", i, err.message);
+    }
+}
+
 static void frozen_fields_stay_as_they_were(void **state)
 {
     (void)state;
@@ -616,6 +649,7 @@ int main(void)
         cmocka_unit_test(lists_and_objects_end_at_their_limits),
         cmocka_unit_test(labels_and_annotations_are_as_kubernetes_has_them),
         cmocka_unit_test(frozen_fields_stay_as_they_were),
+        cmocka_unit_test(a_directory_may_get_more_of_what_is_around_it),
         cmocka_unit_test(runs_are_checked),
         cmocka_unit_test(steps_are_checked),
         cmocka_unit_test(admitting_twice_changes_nothing),

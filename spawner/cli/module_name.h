@@ -1,0 +1,13 @@
+/* module_name.h - the name of an executor that is made of where its module is. Thread rule: any
+ * thread. */
+#ifndef DF_CLI_MODULE_NAME_H
+#define DF_CLI_MODULE_NAME_H
+
+#include "common/base/err.h"
+
+/* A DNS label made of the last part of a URL and of the folder in it ("infra-net"). hashed:
+ * followed by 8 hex digits of the SHA-256 of both. */
+int df_module_name(const char *url, const char *folder, bool hashed, char ret[64],
+                   struct df_err *err) DF_MUST_CHECK;
+
+#endif
