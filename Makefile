@@ -269,6 +269,9 @@ install-files: man
 	$(B)/dayfly completion zsh >$(DESTDIR)$(DATADIR)/zsh/site-functions/_dayfly
 	$(B)/dayfly completion fish >$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/dayfly.fish
 
+# What install-programs makes in a PREFIX of its own; those of the system stay, also if they are empty.
+OWN_DIRS := $(patsubst $(PREFIX)/%,%,$(filter $(PREFIX)/%,$(BINDIR) $(UNITDIR) $(addprefix $(DATADIR)/,man/man1 doc \
+            bash-completion/completions zsh/site-functions fish/vendor_completions.d)))
 ## remove what install-programs installed below PREFIX; data and configuration stay
 .PHONY: uninstall-programs
 uninstall-programs:
@@ -277,6 +280,8 @@ uninstall-programs:
 	rm -f $(DESTDIR)$(DATADIR)/bash-completion/completions/dayfly $(DESTDIR)$(DATADIR)/zsh/site-functions/_dayfly
 	rm -f $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/dayfly.fish
 	rm -rf $(DESTDIR)$(DATADIR)/doc/dayfly
+	$(if $(filter /usr /usr/local,$(PREFIX)),,@cd $(DESTDIR)$(PREFIX) && for d in $(OWN_DIRS); do \
+	  [ ! -d $$d ] || rmdir -p --ignore-fail-on-non-empty $$d; done)
 
 ## the manual pages, in build/man, from the same table as --help
 .PHONY: man
