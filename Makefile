@@ -349,11 +349,11 @@ build-installer:
 	@mkdir -p $(DIST)
 	$(RENDER) all >$(DIST)/install.yaml
 
-## images of spawner and runner under the names IMG and RUNNER_IMG, in build/images and the tool's own store
+## images of spawner and runner, with the tofu of PATH (WITH_TOFU=FILE|none), named IMG and RUNNER_IMG; in build/images and the tool's own store
 .PHONY: docker-build
 docker-build: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
 	@$(MAKE) --no-print-directory -j$(JOBS) programs
-	@IMAGE_TOOL=$(CONTAINER_TOOL) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) images/build
+	@tool=$$(images/tool) && WITH_TOFU="$$tool" IMAGE_TOOL=$(CONTAINER_TOOL) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) images/build
 
 ## push them to their registry; PUSH_FLAGS=… for the tool
 .PHONY: docker-push
