@@ -93,10 +93,12 @@ int df_summary_document(const cJSON *run, const cJSON *tasks, const cJSON *outpu
 
 /* ---- for people ---- */
 
-/* True if the log ended with this reason: "dayfly: PlanFailed: ...". */
+/* True if the log ended with this reason: "dayfly: PlanFailed: ...". Of a lock the service may know
+ * more than the log: which of its steps has left it. */
 static bool is_already_shown(const char *note, const char *reason)
 {
-    DF_FREE char *start = reason ? df_strf("dayfly: %s", reason) : NULL;
+    bool lock = df_streq(reason, "StateLocked");
+    DF_FREE char *start = reason && !lock ? df_strf("dayfly: %s", reason) : NULL;
     return start && df_starts_with(note, start);
 }
 
