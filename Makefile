@@ -269,6 +269,9 @@ install-files: man
 	$(B)/dayfly completion zsh >$(DESTDIR)$(DATADIR)/zsh/site-functions/_dayfly
 	$(B)/dayfly completion fish >$(DESTDIR)$(DATADIR)/fish/vendor_completions.d/dayfly.fish
 
+# What install-programs makes in a PREFIX of its own; those of the system stay, also if they are empty.
+OWN_DIRS := $(patsubst $(PREFIX)/%,%,$(filter $(PREFIX)/%,$(BINDIR) $(UNITDIR) $(addprefix $(DATADIR)/,man/man1 doc \
+            bash-completion/completions zsh/site-functions fish/vendor_completions.d)))
 ## remove what install-programs installed below PREFIX; data and configuration stay
 .PHONY: uninstall-programs
 uninstall-programs:
@@ -277,6 +280,8 @@ uninstall-programs:
 	rm -f $(DESTDIR)$(DATADIR)/bash-completion/completions/dayfly $(DESTDIR)$(DATADIR)/zsh/site-functions/_dayfly
 	rm -f $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/dayfly.fish
 	rm -rf $(DESTDIR)$(DATADIR)/doc/dayfly
+	$(if $(filter /usr /usr/local,$(PREFIX)),,@cd $(DESTDIR)$(PREFIX) && for d in $(OWN_DIRS); do \
+	  [ ! -d $$d ] || rmdir -p --ignore-fail-on-non-empty $$d; done)
 
 ## the manual pages, in build/man, from the same table as --help
 .PHONY: man
@@ -344,11 +349,11 @@ build-installer:
 	@mkdir -p $(DIST)
 	$(RENDER) all >$(DIST)/install.yaml
 
-## images of spawner and runner under the names IMG and RUNNER_IMG, in build/images and the tool's own store
+## images of spawner and runner, with the tofu of PATH (WITH_TOFU=FILE|none), named IMG and RUNNER_IMG; in build/images and the tool's own store
 .PHONY: docker-build
 docker-build: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
 	@$(MAKE) --no-print-directory -j$(JOBS) programs
-	@IMAGE_TOOL=$(CONTAINER_TOOL) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) images/build
+	@tool=$$(images/tool) && WITH_TOFU="$$tool" IMAGE_TOOL=$(CONTAINER_TOOL) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) images/build
 
 ## push them to their registry; PUSH_FLAGS=… for the tool
 .PHONY: docker-push

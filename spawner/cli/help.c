@@ -5,6 +5,16 @@
 #include "spawner/cli/lookup.h"
 #include "spawner/cli/man.h"
 
+/* "  NAME   SUMMARY" in two columns: the first is as wide as the longest name of all commands. */
+static void add_summary(const struct df_command *commands, const struct df_command *c,
+                        struct df_buf *out)
+{
+    size_t widest = 0;
+    for (const struct df_command *o = commands; o->name; o++)
+        widest = strlen(o->name) > widest ? strlen(o->name) : widest;
+    (void)df_buf_addf(out, "  %-*s  %s\n", (int)widest, c->name, c->summary);
+}
+
 static void add_indented(struct df_buf *out, const char *text)
 {
     for (const char *line = text; *line;) {
@@ -54,7 +64,7 @@ int df_cli_overview(const struct df_command *commands, struct df_buf *out, struc
     (void)df_buf_adds(out, "Short-lived runners for OpenTofu and Terraform.\n\n"
                            "Usage: dayfly COMMAND [options]\n\nCommands:\n");
     for (const struct df_command *c = commands; c->name; c++)
-        (void)df_buf_addf(out, "  %-20s%s\n", c->name, c->summary);
+        add_summary(commands, c, out);
     (void)df_buf_adds(out, "\nCommon options:\n");
     df_args_help(df_common_options, out);
     (void)df_buf_adds(out, "\nExit codes:");
@@ -71,7 +81,7 @@ int df_cli_group_help(const struct df_command *commands, const char *word, struc
     (void)df_buf_addf(out, "Usage: dayfly %s COMMAND [options]\n\nCommands:\n", word);
     for (const struct df_command *c = commands; c->name; c++)
         if (df_starts_with(c->name, word) && c->name[n] == ' ')
-            (void)df_buf_addf(out, "  %-20s%s\n", c->name, c->summary);
+            add_summary(commands, c, out);
     (void)df_buf_addf(out, "\n`dayfly help %s COMMAND` shows its options and examples.\n", word);
     return df_buf_check(out, err);
 }

@@ -10,14 +10,15 @@
 #include "spawner/cli/text.h"
 #include "spawner/model/accepted.h"
 #include "spawner/model/errored_states.h"
+#include "spawner/model/labels.h"
 
 static const struct df_column executor_columns[] = {
     {"NAME", "metadata.name", DF_CELL_TEXT, false},
     {"STATE", "status.state", DF_CELL_TEXT, false},
     {"STATUS", "status", DF_CELL_STATUS, false},
-    {"LAST RUN", "status.lastRun.name", DF_CELL_TEXT, false},
-    {"PHASE", "status.lastRun.phase", DF_CELL_TEXT, false},
-    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false},
+    {"LAST RUN", "status.lastRun.name", DF_CELL_TEXT, false, 2},
+    {"PHASE", "status.lastRun.phase", DF_CELL_TEXT, false, 1},
+    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false, 3},
     {"REVISION", "status.revision", DF_CELL_TEXT, true},
     {"RUNTIME", "spec.runtime.name", DF_CELL_TEXT, true},
     {"VERSION", "spec.runtime.version", DF_CELL_TEXT, true},
@@ -28,13 +29,13 @@ static const struct df_column executor_columns[] = {
 
 static const struct df_column run_columns[] = {
     {"NAME", "metadata.name", DF_CELL_TEXT, false},
-    {"EXECUTOR", "spec.executorRef.name", DF_CELL_TEXT, false},
-    {"ACTION", "spec.action", DF_CELL_TEXT, false},
+    {"EXECUTOR", "spec.executorRef.name", DF_CELL_TEXT, false, 5},
+    {"ACTION", "spec.action", DF_CELL_TEXT, false, 2},
     {"PHASE", "status.phase", DF_CELL_TEXT, false},
-    {"REASON", "status", DF_CELL_REASON, false},
+    {"REASON", "status", DF_CELL_REASON, false, 1},
     {"PLAN", "status.planSummary", DF_CELL_CHANGES, false},
-    {"TOOK", "status", DF_CELL_SPAN, false},
-    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false},
+    {"TOOK", "status", DF_CELL_SPAN, false, 4},
+    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false, 3},
     {"WAITS SINCE", "status.waiting.since", DF_CELL_AGE, true},
     {"WAITS FOR", "status.waiting.message", DF_CELL_TEXT, true},
     {"REQUESTED BY", "spec.requestedBy", DF_CELL_TEXT, true},
@@ -46,12 +47,12 @@ static const struct df_column run_columns[] = {
 
 static const struct df_column task_columns[] = {
     {"NAME", "metadata.name", DF_CELL_TEXT, false},
-    {"OF", "spec", DF_CELL_OWNER, false},
-    {"ACTION", "spec.action", DF_CELL_TEXT, false},
+    {"OF", "spec", DF_CELL_OWNER, false, 5},
+    {"ACTION", "spec.action", DF_CELL_TEXT, false, 1},
     {"REASON", "status.reason", DF_CELL_TEXT, false},
-    {"EXIT CODE", "status.exitCode", DF_CELL_TEXT, false},
-    {"PLAN", "status.planSummary", DF_CELL_CHANGES, false},
-    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false},
+    {"EXIT CODE", "status.exitCode", DF_CELL_TEXT, false, 4},
+    {"PLAN", "status.planSummary", DF_CELL_CHANGES, false, 2},
+    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false, 3},
     {"ENGINE", "spec.engine", DF_CELL_TEXT, true},
     {"HOST", "status.claimedBy.host", DF_CELL_TEXT, true},
     {"PROCESS", "status.claimedBy.pid", DF_CELL_TEXT, true},
@@ -59,18 +60,22 @@ static const struct df_column task_columns[] = {
     {0}};
 
 static const struct df_column secret_columns[] = {
-    {"NAME", "name", DF_CELL_TEXT, false},           {"KEYS", "keys", DF_CELL_LIST, false},
-    {"EXECUTORS", "executors", DF_CELL_LIST, false}, {"CHANGED", "updatedAt", DF_CELL_AGE, false},
-    {"SOURCE", "source", DF_CELL_TEXT, false},       {"OWNER", "owner", DF_CELL_TEXT, true},
-    {"MESSAGE", "message", DF_CELL_TEXT, true},      {0}};
+    {"NAME", "name", DF_CELL_TEXT, false},
+    {"KEYS", "keys", DF_CELL_LIST, false},
+    {"EXECUTORS", "executors", DF_CELL_LIST, false, 1},
+    {"CHANGED", "updatedAt", DF_CELL_AGE, false, 3},
+    {"SOURCE", "source", DF_CELL_TEXT, false, 2},
+    {"OWNER", "owner", DF_CELL_TEXT, true},
+    {"MESSAGE", "message", DF_CELL_TEXT, true},
+    {0}};
 
 static const struct df_column integration_columns[] = {
     {"NAME", "metadata.name", DF_CELL_TEXT, false},
     {"PROVIDER", "spec.provider", DF_CELL_TEXT, false},
-    {"SECRET", "spec.secretRef.name", DF_CELL_TEXT, false},
-    {"EXECUTORS", "spec.executors", DF_CELL_LIST, false},
-    {"LAST USED", "status.lastUsedAt", DF_CELL_AGE, false},
-    {"BY", "status.lastUsedBy", DF_CELL_TEXT, false},
+    {"SECRET", "spec.secretRef.name", DF_CELL_TEXT, false, 1},
+    {"EXECUTORS", "spec.executors", DF_CELL_LIST, false, 2},
+    {"LAST USED", "status.lastUsedAt", DF_CELL_AGE, false, 3},
+    {"BY", "status.lastUsedBy", DF_CELL_TEXT, false, 4},
     {"OWNER", "status.owner", DF_CELL_TEXT, true},
     {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, true},
     {0}};
@@ -79,9 +84,9 @@ static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, fals
                                                  {"ACTOR", "actor", DF_CELL_TEXT, false},
                                                  {"ROLE", "role", DF_CELL_TEXT, true},
                                                  {"ACTION", "action", DF_CELL_TEXT, false},
-                                                 {"KIND", "kind", DF_CELL_TEXT, false},
+                                                 {"KIND", "kind", DF_CELL_TEXT, false, 2},
                                                  {"NAME", "name", DF_CELL_TEXT, false},
-                                                 {"OUTCOME", "outcome", DF_CELL_TEXT, false},
+                                                 {"OUTCOME", "outcome", DF_CELL_TEXT, false, 1},
                                                  {"DETAIL", "detail", DF_CELL_TEXT, true},
                                                  {0}};
 
@@ -89,7 +94,7 @@ static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, fals
 
 static const struct df_column executor_details[] = {
     {"Name", "metadata.name", DF_CELL_TEXT, false},
-    {"Labels", "metadata.labels", DF_CELL_PAIRS, false},
+    {"Labels", "metadata.labels", DF_CELL_LABELS, false},
     {"Description", "spec.description", DF_CELL_TEXT, false},
     {"State", "status.state", DF_CELL_TEXT, false},
     {"Status", "status.status", DF_CELL_TEXT, false},
@@ -272,11 +277,12 @@ static void add_keys(struct df_buf *out, const cJSON *object)
     }
 }
 
-static void add_pairs(struct df_buf *out, const cJSON *object)
+static void add_labels(struct df_buf *out, const cJSON *labels)
 {
     const cJSON *member = NULL;
-    cJSON_ArrayForEach (member, object) {
-        if (member->string && cJSON_IsString(member))
+    cJSON_ArrayForEach (member, labels) {
+        bool ours = member->string && df_starts_with(member->string, DF_LABEL_PREFIX);
+        if (member->string && cJSON_IsString(member) && !ours)
             (void)df_buf_addf(out, "%s%s=%s", out->len ? "," : "", member->string,
                               member->valuestring);
     }
@@ -355,8 +361,8 @@ static void add_cell(struct df_buf *out, const struct df_column *column, const c
     case DF_CELL_KEYS:
         add_keys(out, value);
         break;
-    case DF_CELL_PAIRS:
-        add_pairs(out, value);
+    case DF_CELL_LABELS:
+        add_labels(out, value);
         break;
     case DF_CELL_NAMES:
         add_names(out, value);
@@ -401,8 +407,13 @@ int df_shown_table(const struct df_shown *kind, const cJSON *items,
                    const struct df_shown_options *o, struct df_buf *out, struct df_err *err)
 {
     DF_TABLE struct df_table t = {.shape = o->shape};
-    for (const struct df_column *c = kind->columns; c->title; c++)
-        t.columns += o->wide || !c->wide;
+    for (const struct df_column *c = kind->columns; c->title; c++) {
+        if (c->wide && !o->wide)
+            continue;
+        if (o->shape && t.columns < DF_TABLE_COLUMNS)
+            o->shape->spare[t.columns] = c->spare;
+        t.columns++;
+    }
     if (o->header)
         add_row(&t, kind->columns, NULL, o->wide, o->now_us);
     const cJSON *item = NULL;
@@ -434,6 +445,17 @@ void df_shown_room(const struct df_shown *kind, bool wide, struct df_table_shape
             shape->widths[n++] = width_of(c);
 }
 
+/* A row for each line of the text; the title stands before the first. No text: no row. */
+static void add_lines(struct df_table *t, const char *title, const char *text)
+{
+    for (; *text; title = " ") {
+        df_table_add(t, title);
+        df_table_add(t, *text == '\n' ? " " : text);
+        text += strcspn(text, "\n");
+        text += *text == '\n';
+    }
+}
+
 int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now_us,
                      struct df_table_shape shape, struct df_buf *out, struct df_err *err)
 {
@@ -441,10 +463,7 @@ int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now
     for (const struct df_column *c = kind->details ? kind->details : kind->columns; c->title; c++) {
         DF_BUF struct df_buf cell = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
         add_cell(&cell, c, item, now_us);
-        if (!cell.len)
-            continue;
-        df_table_add(&t, c->title);
-        df_table_add(&t, df_buf_str(&cell));
+        add_lines(&t, c->title, df_buf_str(&cell));
     }
     return df_table_print(&t, 0, out, err);
 }
@@ -502,10 +521,13 @@ int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret, struct df_err
 }
 
 /* Finds one item in the list, because secrets and audit entries have no route of their own. */
-static int get_from_list(struct df_cli *cli, const struct df_shown *kind, const char *path,
-                         const char *name, cJSON **ret, struct df_err *err)
+static int get_from_list(struct df_cli *cli, const struct df_shown *kind, const char *name,
+                         cJSON **ret, struct df_err *err)
 {
+    DF_FREE char *path = df_path(kind->plural, NULL);
     DF_JSON cJSON *items = NULL;
+    if (!path)
+        return df_fail_oom(err);
     if (df_cli_list(cli, path, &items, err) < 0)
         return -1;
     cJSON *item = NULL;
@@ -518,13 +540,32 @@ static int get_from_list(struct df_cli *cli, const struct df_shown *kind, const 
     return df_fail(err, DF_ERR_NOT_FOUND, "%s \"%s\": not found", kind->plural, name);
 }
 
+static int get_named(struct df_cli *cli, const char *plural, const char *name, cJSON **ret,
+                     struct df_err *err)
+{
+    DF_FREE char *path = df_path(plural, name, NULL);
+    return path ? df_cli_call(cli, "GET", path, NULL, ret, err) : df_fail_oom(err);
+}
+
+/* Names the command that was meant where an executor is named instead of a run. */
+static int not_a_run(struct df_cli *cli, const char *name, struct df_err *err)
+{
+    DF_JSON cJSON *executor = NULL;
+    struct df_err ignored;
+    if (get_named(cli, "executors", name, &executor, &ignored) < 0)
+        return -1;
+    return df_fail(err, DF_ERR_NOT_FOUND,
+                   "%s is an executor, not a run: `dayfly get runs --executor %s` lists its runs",
+                   name, name);
+}
+
 int df_cli_get(struct df_cli *cli, const struct df_shown *kind, const char *name, cJSON **ret,
                struct df_err *err)
 {
-    bool direct = df_streq(kind->id, "metadata.name");
-    DF_FREE char *path = df_path(kind->plural, direct ? name : NULL, NULL);
-    if (!path)
-        return df_fail_oom(err);
-    return direct ? df_cli_call(cli, "GET", path, NULL, ret, err)
-                  : get_from_list(cli, kind, path, name, ret, err);
+    if (!df_streq(kind->id, "metadata.name"))
+        return get_from_list(cli, kind, name, ret, err);
+    if (get_named(cli, kind->plural, name, ret, err) == 0)
+        return 0;
+    bool run = err->cls == DF_ERR_NOT_FOUND && df_streq(kind->plural, "runs");
+    return run ? not_a_run(cli, name, err) : -1;
 }

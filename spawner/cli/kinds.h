@@ -16,7 +16,7 @@ enum df_cell {
     DF_CELL_LIST,    /* strings, joined by commas */
     DF_CELL_SHORT,   /* the first 12 characters of a digest */
     DF_CELL_KEYS,    /* the names of an object's members */
-    DF_CELL_PAIRS,   /* an object's members: name=value */
+    DF_CELL_LABELS,  /* the labels that people gave: name=value */
     DF_CELL_NAMES,   /* the member "name" of each item of a list */
     DF_CELL_STATUS, /* of an executor: the word of its status, a refused edit, a kept errored state */
     DF_CELL_ERRORED, /* status.erroredStates: which run left one, and what to do */
@@ -30,6 +30,9 @@ struct df_column {
     const char *path;
     enum df_cell cell;
     bool wide; /* only with -o wide */
+    /* In a terminal that is too narrow the columns with the highest number are left out first; 0:
+     * this one stays. */
+    unsigned char spare;
 };
 
 struct df_shown {

@@ -131,7 +131,7 @@ const struct df_reason df_reasons[] = {
     {"PlanUsed", "The plan was already used for an apply; it is valid for one apply only.",
      "Check the state (`dayfly state list`) and run again."},
     {"PlanMissing", "The plan that was approved is no longer stored.", "Run again."},
-    {"StateLocked", "Somebody else holds the state's lock.",
+    {"StateLocked", "The state is locked.",
      "`dayfly state list EXECUTOR` names the holder. Wait for it; use `dayfly state unlock "
      "EXECUTOR` only if it is certainly dead."},
     {"StateUnavailable", "The state could not be read or written.",

@@ -1,6 +1,6 @@
 #include "spawner/cli/replace.h"
 
-#define RESERVED "dayfly.dev/"
+#include "spawner/model/labels.h"
 
 static void drop_reserved(cJSON *metadata, const char *map)
 {
@@ -9,7 +9,7 @@ static void drop_reserved(cJSON *metadata, const char *map)
         return;
     for (cJSON *entry = entries->child, *next; entry; entry = next) {
         next = entry->next;
-        if (df_starts_with(entry->string, RESERVED))
+        if (df_starts_with(entry->string, DF_LABEL_PREFIX))
             cJSON_Delete(cJSON_DetachItemViaPointer(entries, entry));
     }
     if (!entries->child)

@@ -86,13 +86,11 @@ static bool wants_document(const struct df_cli *cli)
     return df_cli_output(cli)[0] != '\0';
 }
 
-/* With -o only the document goes to standard output; the progress goes to standard error if that is
- * a terminal. */
+/* With -o only the document goes to standard output, and the progress to standard error. */
 static void open_view(const struct df_cli *cli, struct df_view *view)
 {
-    int fd = !wants_document(cli) ? STDOUT_FILENO : cli->err_tty ? STDERR_FILENO : -1;
-    bool terminal = fd == STDERR_FILENO || (fd == STDOUT_FILENO && cli->out_tty);
-    df_view_init(view, fd, terminal, terminal && cli->color);
+    bool aside = wants_document(cli), terminal = aside ? cli->err_tty : cli->out_tty;
+    df_view_init(view, aside ? STDERR_FILENO : STDOUT_FILENO, terminal, terminal && cli->color);
 }
 
 /* Ends the command for a run that waits for approval when nobody can be asked. */

@@ -93,10 +93,12 @@ int df_summary_document(const cJSON *run, const cJSON *tasks, const cJSON *outpu
 
 /* ---- for people ---- */
 
-/* True if the log ended with this reason: "dayfly: PlanFailed: ...". */
+/* True if the log ended with this reason: "dayfly: PlanFailed: ...". Of a lock the service may know
+ * more than the log: which of its steps has left it. */
 static bool is_already_shown(const char *note, const char *reason)
 {
-    DF_FREE char *start = reason ? df_strf("dayfly: %s", reason) : NULL;
+    bool lock = df_streq(reason, "StateLocked");
+    DF_FREE char *start = reason && !lock ? df_strf("dayfly: %s", reason) : NULL;
     return start && df_starts_with(note, start);
 }
 
@@ -156,12 +158,22 @@ static int print_text(const cJSON *run, const cJSON *outputs, const char *note, 
     return df_buf_check(&text, err) < 0 ? -1 : df_cli_print(df_buf_str(&text), err);
 }
 
+/* A person who reads standard error is told as well how the run ended. */
+static void tell_how(const cJSON *run, const char *note)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    add_how(run, note, &text);
+    df_text_write(STDERR_FILENO, df_buf_str(&text), text.len);
+}
+
 static int print_document(const struct df_cli *cli, const cJSON *run, const cJSON *tasks,
-                          const cJSON *outputs, struct df_err *err)
+                          const cJSON *outputs, const char *note, struct df_err *err)
 {
     DF_JSON cJSON *doc = NULL;
     if (df_summary_document(run, tasks, outputs, &doc, err) < 0)
         return -1;
+    if (df_run_is_final(run))
+        tell_how(run, note);
     return df_cli_print_json(cli, doc, err);
 }
 
@@ -184,7 +196,7 @@ int df_summary_print(struct df_cli *cli, const cJSON *run, const char *note, str
     if (df_summary_tasks(cli, df_json_str(run, "metadata.name"), &tasks, err) < 0 ||
         fetch_outputs(cli, executor, &outputs, err) < 0)
         return -1;
-    int printed = df_cli_output(cli)[0] ? print_document(cli, run, tasks, outputs, err)
+    int printed = df_cli_output(cli)[0] ? print_document(cli, run, tasks, outputs, note, err)
                                         : print_text(run, outputs, note, err);
     return printed < 0 ? -1 : (int)df_run_exit(run, tasks);
 }

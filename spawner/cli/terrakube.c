@@ -52,7 +52,7 @@ static const struct df_reason own[] = {
     {"CredentialsMissing", "The provider found no credentials, or they are no longer valid.",
      "Set them as environment variables of the workspace, or in the collections that it uses; "
      "then " AGAIN},
-    {"StateLocked", "Somebody else holds the state's lock.",
+    {"StateLocked", "The state is locked.",
      "Wait for the holder, whom the log names. Only if it is certainly dead, release the lock "
      "where the state is."},
     {"StateUnavailable", "The state could not be read or written.",

@@ -1,7 +1,7 @@
 /*
  * Durations, ages and untrusted text first, then tables. Read df_table_print() at the end:
- * find_widths() computes the widths and fits them to the terminal, by cutting the widest columns or
- * by wrapping the last one.
+ * find_widths() computes the widths and fits them to the terminal, by leaving out spare columns and
+ * cutting the widest others, or by wrapping the last one.
  */
 #include "spawner/cli/text.h"
 
@@ -140,15 +140,16 @@ static size_t column_width(const struct df_table *t, size_t column)
     return widest;
 }
 
-#define GAP 3            /* blanks between two columns */
-#define LEAST_WRAPPED 16 /* minimum for a wrapped column; if there is less, the terminal wraps */
-#define LEAST_WIDTH 5    /* columns are not cut below this while others are wider */
+#define GAP 3             /* blanks between two columns */
+#define LEAST_WRAPPED 16  /* minimum for a wrapped column; if there is less, the terminal wraps */
+#define LEAST_WIDTH 5     /* columns are not cut below this while others are wider */
+#define LEFT_OUT SIZE_MAX /* the width of a column that is not printed */
 
 static size_t total_width(const size_t *widths, size_t columns, size_t indent)
 {
-    size_t total = indent + GAP * (columns - 1);
+    size_t total = indent;
     for (size_t c = 0; c < columns; c++)
-        total += widths[c];
+        total += widths[c] == LEFT_OUT ? 0 : widths[c] + (c ? GAP : 0);
     return total;
 }
 
@@ -158,12 +159,28 @@ static size_t widest_of(const size_t *widths, size_t columns)
 {
     size_t widest = 0;
     for (size_t c = 1; c < columns; c++)
-        if (widths[c] > LEAST_WIDTH && (!widest || widths[c] > widths[widest]))
+        if (widths[c] != LEFT_OUT && widths[c] > LEAST_WIDTH &&
+            (!widest || widths[c] > widths[widest]))
             widest = c;
     for (size_t c = 1; c < columns && widths[widest] <= LEAST_WIDTH; c++)
-        if (widths[c] > widths[widest])
+        if (widths[c] != LEFT_OUT && widths[c] > widths[widest])
             widest = c;
     return widest;
+}
+
+/* Leaves out spare columns until a line fits. */
+static void leave_out(size_t *widths, size_t columns, size_t indent,
+                      const struct df_table_shape *shape)
+{
+    while (total_width(widths, columns, indent) > shape->limit) {
+        size_t most = 0;
+        for (size_t c = 1; c < columns && c < DF_TABLE_COLUMNS; c++)
+            if (widths[c] != LEFT_OUT && shape->spare[c] > shape->spare[most])
+                most = c;
+        if (!shape->spare[most])
+            return;
+        widths[most] = LEFT_OUT;
+    }
 }
 
 /* Makes a line fit by the width of the last column, whose text is wrapped. */
@@ -198,10 +215,12 @@ static void find_widths(const struct df_table *t, size_t indent, size_t *widths)
     }
     if (!shape)
         return;
-    if (shape->limit && shape->wraps)
+    if (shape->limit && shape->wraps) {
         wrap(widths, t->columns, indent, shape->limit);
-    else if (shape->limit)
+    } else if (shape->limit) {
+        leave_out(widths, t->columns, indent, shape);
         fit(widths, t->columns, indent, shape->limit);
+    }
     for (size_t c = 0; c < t->columns && c < DF_TABLE_COLUMNS; c++)
         shape->widths[c] = widths[c];
     shape->fixed = true;
@@ -255,8 +274,11 @@ static void add_wrapped(struct df_buf *out, const char *text, size_t at, size_t 
 static void print_line(const struct df_table *t, size_t first, size_t indent, const size_t *widths,
                        struct df_buf *line)
 {
-    (void)df_buf_addf(line, "%*s", (int)indent, "");
+    size_t pad = indent;
     for (size_t c = 0; c < t->columns; c++) {
+        if (widths[c] == LEFT_OUT)
+            continue;
+        (void)df_buf_addf(line, "%*s", (int)pad, "");
         const char *cell = t->cells.items[first + c];
         size_t width = width_of(cell), room = widths[c];
         bool is_last = c + 1 == t->columns;
@@ -266,8 +288,7 @@ static void print_line(const struct df_table *t, size_t first, size_t indent, co
             add_cut(line, cell, room);
         else
             (void)df_buf_adds(line, cell);
-        size_t pad = is_last ? 0 : GAP + (width < room ? room - width : 0);
-        (void)df_buf_addf(line, "%*s", (int)pad, "");
+        pad = GAP + (width < room ? room - width : 0);
     }
     (void)df_buf_addc(line, '\n');
 }

@@ -47,11 +47,14 @@ struct df_table {
 /* The widths of a table. They are kept, so that rows printed later have the same columns. */
 #define DF_TABLE_COLUMNS 24
 struct df_table_shape {
-    size_t limit;                    /* width of the terminal, to which cells are cut; 0: none */
+    size_t limit;                    /* width of the terminal, which no line exceeds; 0: none */
     size_t widths[DF_TABLE_COLUMNS]; /* minimum; after printing: as printed */
-    bool goes_on;                    /* keep the widths for later rows */
-    bool fixed;                      /* the first rows were printed */
-    bool wraps;                      /* the last column is wrapped at blanks, nothing is cut */
+    /* If a line is wider than the limit, the columns with the highest number are left out first; 0:
+     * this one stays. */
+    unsigned char spare[DF_TABLE_COLUMNS];
+    bool goes_on; /* keep the widths for later rows */
+    bool fixed;   /* the first rows were printed */
+    bool wraps;   /* the last column is wrapped at blanks, nothing is cut */
 };
 
 #define DF_TABLE DF_CLEANUP(df_table_free)

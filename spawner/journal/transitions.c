@@ -83,13 +83,16 @@ static void measure_end(const cJSON *task, const char *action, int status, const
 {
     static const double bounds[] = {1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600};
     static const char *const results[] = {[2] = "success", [3] = "partial", [4] = "failure"};
+    /* Somebody wanted this end: it is no error, and no alert may ring for it. */
+    bool canceled = df_task_phase(task) == DF_TASK_PHASE_ABORTED;
     char labels[96];
-    (void)snprintf(labels, sizeof(labels), "%.32s,%s", action, results[status]);
+    (void)snprintf(labels, sizeof(labels), "%.32s,%s", action,
+                   canceled ? "canceled" : results[status]);
     df_metric_observe(df_metric_histogram("executor_action_duration_seconds",
                                           "Time from a step's start to its end.", "action,result",
                                           bounds, DF_ARRAY_SIZE(bounds)),
                       labels, seconds_of(task, at));
-    if (status == 2)
+    if (status == 2 || canceled)
         return;
     df_metric_add(
         df_metric_counter("executor_errors_total", "Steps that failed, by cause.", "type"),

@@ -489,14 +489,19 @@ static int follow_move(cJSON *executor, cJSON *status, const cJSON *run, struct 
 }
 
 /* This version does not know the action. A newer version may have started the run, and this one
- * cannot know what its steps did. */
+ * cannot know what its steps did: the status says that until the end of the next run that may
+ * change something. */
 static int follow_unknown(cJSON *executor, cJSON *status, const cJSON *run, struct df_err *err)
 {
     bool was_started = cJSON_GetArraySize(df_json_at(run, "status.steps")) > 0;
     bool is_active = df_streq(df_json_str(status, "activeRun"), df_json_str(run, "metadata.name"));
     if (was_started && df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) < 0)
         return -1;
-    return is_active && df_run_is_final(run) ? end_run(executor, status, run, err) : 0;
+    if (!is_active || !df_run_is_final(run))
+        return 0;
+    if (end_run(executor, status, run, err) < 0)
+        return -1;
+    return was_started ? df_json_set_str(status, "status", "unknown", err) : 0;
 }
 
 /* Updates the executor as the action of the run requires. */

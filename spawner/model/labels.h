@@ -7,6 +7,7 @@
 
 #include "common/json/json.h"
 
+#define DF_LABEL_PREFIX "dayfly.dev/" /* of all labels that are the service's */
 #define DF_LABEL_EXECUTOR "dayfly.dev/executor"
 #define DF_LABEL_RUN "dayfly.dev/run"
 #define DF_LABEL_UNFINISHED "dayfly.dev/unfinished" /* "true": reconciled after a start */

@@ -107,6 +107,17 @@ bool df_storage_is_same(const char *name, const cJSON *a, const cJSON *b)
            df_json_equal(first, second);
 }
 
+/* The same bucket name exists once at each endpoint. */
+static void add_endpoint(const cJSON *config, struct df_buf *text)
+{
+    static const char *const names[] = {"endpoints.s3", "endpoint", "storage_custom_endpoint"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++) {
+        const char *url = df_json_str(config, names[i]);
+        if (url)
+            (void)df_buf_addf(text, ", endpoint %s", url);
+    }
+}
+
 char *df_storage_words(const cJSON *storage)
 {
     const char *type = df_json_str(storage, "type"), *path = df_json_str(storage, "path");
@@ -119,6 +130,7 @@ char *df_storage_words(const cJSON *storage)
         if (value)
             (void)df_buf_addf(&text, ", %s %s", *name, value);
     }
+    add_endpoint(df_json_at(storage, "config"), &text);
     return df_buf_take(&text);
 }
 

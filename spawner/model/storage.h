@@ -27,7 +27,7 @@ int df_storage_fill(cJSON *spec, const char *name, struct df_err *err) DF_MUST_C
 bool df_storage_is_same(const char *name, const cJSON *a, const cJSON *b);
 
 /* A spec.storage (NULL: none) as a message calls it: "the s3 storage executors/net/terraform.tfstate,
- * bucket states, region r". The caller frees; NULL: no memory. */
+ * bucket states, region r, endpoint URL". The caller frees; NULL: no memory. */
 char *df_storage_words(const cJSON *storage);
 
 /* The place of the state (storage_place.h): equal for two executors if their settings lead to the

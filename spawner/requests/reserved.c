@@ -1,6 +1,6 @@
 #include "spawner/requests/reserved.h"
 
-#define RESERVED "dayfly.dev/"
+#include "spawner/model/labels.h"
 
 static const char *const maps[] = {"labels", "annotations"};
 
@@ -8,7 +8,7 @@ static int add_map(cJSON *metadata, const cJSON *marks, const char *map, struct 
 {
     const cJSON *m;
     cJSON_ArrayForEach (m, cJSON_GetObjectItemCaseSensitive(marks, map)) {
-        if (!df_starts_with(m->string, RESERVED))
+        if (!df_starts_with(m->string, DF_LABEL_PREFIX))
             continue;
         cJSON *to = df_json_object_at(metadata, map);
         if (!to)
@@ -36,10 +36,10 @@ static int check_map(const cJSON *metadata, const cJSON *old, const char *map, s
     const cJSON *m;
     cJSON_ArrayForEach (m, cJSON_GetObjectItemCaseSensitive(metadata, map)) {
         const cJSON *was = cJSON_GetObjectItemCaseSensitive(before, m->string);
-        if (df_starts_with(m->string, RESERVED) && !(was && df_json_equal(m, was)))
-            return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
-                                  "metadata.%s[\"%.64s\"]: " RESERVED " is the service's own", map,
-                                  m->string);
+        if (df_starts_with(m->string, DF_LABEL_PREFIX) && !(was && df_json_equal(m, was)))
+            return df_fail_reason(
+                err, DF_ERR_USER, "InvalidDocument",
+                "metadata.%s[\"%.64s\"]: " DF_LABEL_PREFIX " is the service's own", map, m->string);
     }
     return 0;
 }

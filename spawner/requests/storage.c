@@ -63,9 +63,13 @@ static int check_other(const cJSON *other, void *arg, struct df_err *err)
             return -1;
     if (!taken)
         return 0;
+    DF_FREE char *words = df_storage_words(df_json_at(p->doc, "spec.storage"));
+    if (!words)
+        return df_fail_oom(err);
     return df_fail_reason(err, DF_ERR_CONFLICT, "StorageInUse",
-                          "spec.storage: executor %s has its state in %s already", other_name,
-                          df_json_str(p->doc, "spec.storage.path"));
+                          "spec.storage: executor %s has its state in %s already; give this one "
+                          "another path",
+                          other_name, words);
 }
 
 int df_storage_check(struct df_spawner *s, const cJSON *doc, struct df_err *err)

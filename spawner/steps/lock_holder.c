@@ -9,7 +9,7 @@ struct lock {
     int64_t created_us;
     const char *host;
     const char *met_by;              /* uid of the step that met it */
-    char step[64], run[64], how[64]; /* "" until a step is found */
+    char step[64], run[64], how[96]; /* "" until a step is found */
 };
 
 static int64_t time_at(const cJSON *doc, const char *path)
@@ -48,7 +48,10 @@ static int look(const cJSON *task, void *arg, struct df_err *err)
         return 0;
     (void)snprintf(lock->step, sizeof(lock->step), "%s", step);
     (void)snprintf(lock->run, sizeof(lock->run), "%s", run ? run : "");
-    (void)snprintf(lock->how, sizeof(lock->how), "%s", reason ? reason : "no end yet");
+    if (reason && df_task_is_final(task))
+        (void)snprintf(lock->how, sizeof(lock->how), "left this lock behind (%.63s)", reason);
+    else
+        (void)snprintf(lock->how, sizeof(lock->how), "holds this lock and has not ended");
     return 0;
 }
 
@@ -77,8 +80,9 @@ int df_lock_holder_explain(struct df_spawner *s, const cJSON *task, const cJSON 
     if (!*lock.step)
         return 0;
     DF_JSON cJSON *copy = cJSON_Duplicate(result, true);
-    DF_FREE char *text = df_strf("%s. Step %s of run %s left this lock (%s)",
-                                 message ? message : "", lock.step, lock.run, lock.how);
+    /* First, because it is what decides whether one waits or unlocks. */
+    DF_FREE char *text =
+        df_strf("Step %s of run %s %s. %s", lock.step, lock.run, lock.how, message ? message : "");
     if (!copy || !text)
         return df_fail_oom(err);
     if (df_json_set_str(copy, "message", text, err) < 0)

@@ -8,7 +8,7 @@
 
 #include "spawner/spawner.h"
 
-/* *ret: a copy of the step's result whose message also names the earlier step of the same executor
+/* *ret: a copy of the step's result whose message names first the earlier step of the same executor
  * that took the lock; NULL if the result names no lock, or if no step of ours took it. The caller
  * deletes. The lock's time must be within the life of that step, and its host the step's. */
 int df_lock_holder_explain(struct df_spawner *s, const cJSON *task, const cJSON *result,

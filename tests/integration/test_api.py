@@ -199,6 +199,13 @@ def test_two_executors_never_share_a_place_for_their_state(home, server):
     create(server, "b", module, storage={"type": "local", "path": "/srv/two.tfstate"})
     status, _, body = server.request("PATCH", "/v1/executors/b", {"spec": {"storage": storage}})
     assert (status, problem(body)) == (409, "StorageInUse")
+    assert "executor a has its state in the local storage /srv/one.tfstate already" in json.loads(body)["detail"]
+    bucket = {"type": "s3", "path": "net/state", "config": {"bucket": "states", "region": "r", "endpoints": {"s3": "https://s3.example"}}}
+    create(server, "c", module, storage=bucket)
+    status, _, body = server.request("POST", "/v1/executors", document("d", module, storage=bucket))
+    assert (status, problem(body)) == (409, "StorageInUse")
+    for words in ("executor c", "net/state", "bucket states", "endpoint https://s3.example"):
+        assert words in json.loads(body)["detail"], body
 
 
 def test_pages_hold_everything_once_in_order(home, server):

@@ -204,9 +204,12 @@ def test_the_lock_of_a_killed_run_is_told_with_its_run_and_step(home, tmp_path):
             kill_below(server.process.pid)
             assert client.wait(DEADLINE) != 0
         assert store.lock()
-        status = home.json("run", "e", "--auto-approve", code=1)["run"]["status"]
-        assert status["reason"] == "StateLocked"
-        assert "Step e-1-apply of run e-1 left this lock (RunnerLost)" in status["message"], status["message"]
+        left = "Step e-1-apply of run e-1 left this lock behind (RunnerLost). "
+        told = home.dayfly("run", "e", "--auto-approve", code=1).stdout
+        assert f": StateLocked\n  {left}" in told, "the follower knows less than why"
+        status = home.json("get", "run", "e-2")["status"]
+        assert status["reason"] == "StateLocked" and status["message"].startswith(left), status["message"]
+        assert home.dayfly("why", "e-2").stdout.splitlines()[1:3] == ["StateLocked: The state is locked.", status["message"]]
         home.dayfly("state", "unlock", "e")
         assert not store.lock()
 

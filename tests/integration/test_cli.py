@@ -13,11 +13,15 @@ from lib.commands import EXECUTOR, HELLO, Terminal, begun, on_terminal, slow
 
 # ---- run, without a service -----------------------------------------------------------------------------------------
 
-def test_run_prints_one_document_and_nothing_else(home):
+def test_a_document_stands_alone_on_standard_output_and_the_progress_beside_it(home):
     module = home.module("hello", HELLO)
     result = home.dayfly("run", module, "--auto-approve", "-o", "json")
     document = json.loads(result.stdout)
-    assert result.stderr == f"dayfly: executor hello created: file://{module}\n"
+    told = ["executor hello created", "hello-1: provision of hello", "Plan: 3 to add", "apply: runs in process",
+            "Apply complete! Resources: 3 added", "door_code = <sensitive>", "hello-1: Succeeded in"]
+    places = [result.stderr.find(line) for line in told]
+    assert places == sorted(places) and places[0] >= 0, f"{list(zip(told, places))}\n{result.stderr}"
+    assert "\x1b" not in result.stderr and "\r" not in result.stderr, "a pipe gets plain lines"
     assert set(document) == {"run", "steps", "planSummary", "outputs"}
     assert document["run"]["status"]["phase"] == "Succeeded"
     assert [s["name"] for s in document["steps"]] == ["plan", "apply"]
@@ -26,6 +30,29 @@ def test_run_prints_one_document_and_nothing_else(home):
     assert document["planSummary"]["add"] == 3
     assert document["outputs"]["greeting"]["value"] == "Hello, world!"
     assert "value" not in document["outputs"]["door_code"]
+
+
+def test_a_failure_beside_a_document_is_told_as_without_one_and_as_masked(home):
+    home.dayfly("secret", "set", "db", "password", input="hunter2-hunter2")
+    module = home.module("bad", """
+variable "password" { type = string }
+resource "terraform_data" "bad" {
+  provisioner "local-exec" {
+    command     = "echo it is $PW; exit 7"
+    environment = { PW = var.password }
+  }
+}
+""")
+    home.dayfly("create", "-f", "-", input=json.dumps({
+        "apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": "bad"},
+        "spec": {"source": {"url": f"file://{module}", "kind": "directory"}, "runtime": {"name": home.runtime},
+                 "secrets": [{"name": "db"}]}}))
+    result = home.dayfly("run", "bad", "--auto-approve", "-o", "json", code=None)
+    assert result.returncode in (1, 2) and json.loads(result.stdout)["run"]["status"]["reason"] == "ApplyFailed"
+    for line in ("bad-1: provision of bad", "Plan: 1 to add", "\n***\n", "exit status 7", "bad-1: Failed in",
+                 "`dayfly why bad-1` says more"):
+        assert line in result.stderr, result.stderr
+    assert "hunter2" not in result.stderr + result.stdout
 
 
 def test_a_pipe_gets_plain_lines_with_the_log(home):
@@ -65,7 +92,9 @@ def test_without_a_terminal_a_plan_is_left_and_approve_carries_it_to_its_end(hom
 
 def test_no_wait_leaves_a_waiting_plan_as_success(home):
     module = home.module("hello", HELLO)
-    document = home.json("run", module, "--no-wait")
+    waiting = home.dayfly("run", module, "--no-wait", "-o", "json")
+    assert "Plan: 3 to add" in waiting.stderr and "`dayfly approve hello-1`" in waiting.stderr
+    document = json.loads(waiting.stdout)
     assert document["run"]["status"]["phase"] == "WaitingApproval"
     assert document["planSummary"]["add"] == 3
     home.dayfly("discard", "hello-1")

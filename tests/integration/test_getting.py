@@ -64,6 +64,13 @@ def test_a_name_alone_is_an_executor_or_a_run(three):
     assert names(three, "run/one-1") == ["run/one-1"]
 
 
+def test_an_executor_named_as_a_run_is_answered_with_the_list_of_its_runs(three):
+    for command in (["get", "runs", "one"], ["get", "run/one"], ["describe", "run", "one"]):
+        error = three.dayfly(*command, code=1).stderr
+        assert "one is an executor, not a run: `dayfly get runs --executor one` lists its runs" in error
+    assert "executor" not in three.dayfly("get", "runs", "nobody", code=1).stderr
+
+
 def test_every_command_takes_the_names_that_get_prints(three):
     run = three.dayfly("run", "executor/one", "--no-wait").stdout
     assert "one-1" in run

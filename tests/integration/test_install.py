@@ -71,7 +71,18 @@ def test_what_is_installed_below_a_prefix_is_uninstalled_again(tmp_path):
     assert f"dayfly {VERSION}" in run(str(tmp_path / "opt/df/bin/dayfly"), "version")
     assert "ExecStart=/opt/df/bin/dayfly serve" in (tmp_path / "opt/df/lib/systemd/system/dayfly.service").read_text()
     run("make", "-s", "uninstall-programs", f"DESTDIR={tmp_path}", "PREFIX=/opt/df")
-    assert files(tmp_path) == []
+    assert list((tmp_path / "opt/df").iterdir()) == [], "nothing stays, not even a directory"
+
+
+def test_uninstalling_leaves_the_files_of_others_and_the_directories_of_the_system(tmp_path):
+    for prefix, kept in (("/opt/df", "share/man/man1/other.1"), ("/usr/local", "bin")):
+        at = f"DESTDIR={tmp_path}", f"PREFIX={prefix}"
+        run("make", "-s", "install-files", *at)
+        where = tmp_path / prefix[1:] / kept
+        if not where.is_dir():
+            where.write_text("theirs")
+        run("make", "-s", "uninstall-programs", *at)
+        assert where.exists() and not (tmp_path / prefix[1:] / "share/doc/dayfly").exists()
 
 
 def test_the_unit_is_valid_and_hardened(tmp_path):

@@ -63,6 +63,30 @@ def test_help_names_every_target():
         assert re.search(rf"^make {target} ", said, re.M), target
 
 
+def tool_for_images(path, **env):
+    result = subprocess.run([ROOT / "images/tool"], env={**os.environ, "PATH": path, **env}, capture_output=True, text=True, check=True)
+    return result.stdout.strip(), result.stderr
+
+
+def test_the_image_of_a_runner_gets_the_tofu_of_path_or_the_pinned_one_unless_another_is_named(tofu, tmp_path):
+    system, mine, shim = "/usr/local/sbin:/usr/sbin:/usr/bin:/sbin:/bin", tmp_path / "mine", tmp_path / "shim"
+    for directory in (mine, shim):
+        directory.mkdir()
+    (mine / "tofu").symlink_to(tofu)
+    (shim / "tofu").write_text("#!/bin/sh\nexec tofu-1.2\n")
+    (shim / "tofu").chmod(0o755)
+    chosen, said = tool_for_images(f"{mine}:{system}")
+    assert chosen == os.path.realpath(tofu) and "WITH_TOFU=none" in said
+    pinned = subprocess.run([ROOT / "tests/tools/get-tofu"], capture_output=True, text=True, check=True).stdout.strip()
+    for path in (system, f"{shim}:{system}"):
+        chosen, said = tool_for_images(path)
+        assert chosen == pinned and "pinned OpenTofu" in said
+    assert tool_for_images(f"{mine}:{system}", WITH_TOFU="none") == ("", "")
+    assert tool_for_images(f"{mine}:{system}", WITH_TOFU="/opt/terraform") == ("/opt/terraform", "")
+    chosen, said = tool_for_images(f"{mine}:{system}", ARCH="other")
+    assert not chosen and "for other name one" in said
+
+
 def test_without_kubectl_it_is_named_and_so_is_the_way_out():
     result = subprocess.run([ROOT / "rbac/render", "all"], env={**os.environ, "KUBECTL": "absent kubectl"}, capture_output=True,
                             text=True, check=False)
@@ -252,10 +276,10 @@ def until_both_samples_succeeded(namespace):
     namespace.wait("taskaction", "sample-workflow", lambda t: condition(t, "Succeeded") == "True")
 
 
-def test_the_samples_as_they_are_come_and_go_in_either_order_with_the_operator(exclusive, tofu, tmp_path):
-    """With the image names and the namespaces that the files have, and one name said."""
+def test_the_samples_as_they_are_come_and_go_in_either_order_with_the_operator(exclusive, tmp_path):
+    """`make docker-build deploy IMG=…; kubectl apply -k config/samples`, with nothing else said."""
     image = "registry.example/team/executor:tag"
-    make("docker-build", f"IMG={image}", f"OUT={tmp_path}", f"WITH_TOFU={tofu}")
+    make("docker-build", f"IMG={image}", f"OUT={tmp_path}")
     for part in ("spawner", "runner"):  # what a push and the pulls of the nodes do
         exclusive.load_image(tmp_path / f"{part}.tar")
     kubeconfig = {"KUBECONFIG": str(exclusive.kubeconfig)}
@@ -263,10 +287,10 @@ def test_the_samples_as_they_are_come_and_go_in_either_order_with_the_operator(e
     try:
         for operator_goes_first in (False, True):
             make("deploy", f"IMG={image}", **kubeconfig)
-            exclusive.kubectl("apply", "-k", ROOT / "rbac/samples")
+            exclusive.kubectl("apply", "-k", ROOT / "config/samples")
             until_both_samples_succeeded(namespace)
             if not operator_goes_first:
-                exclusive.kubectl("delete", "-k", ROOT / "rbac/samples", "--timeout=180s")
+                exclusive.kubectl("delete", "-k", ROOT / "config/samples", "--timeout=180s")
             assert not try_make("undeploy", "uninstall", **kubeconfig).returncode
             assert not exclusive.kubectl("get", "crd", "-o", "name").stdout.count(crds.GROUP)
             if operator_goes_first:  # what the definitions did not take with them

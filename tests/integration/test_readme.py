@@ -157,14 +157,37 @@ def test_the_pictures_are_what_their_texts_say(tmp_path):
         assert picture.stat().st_size < 64 * 1024
 
 
-def test_a_recording_shows_the_run_and_its_end(home, tmp_path):
-    home.env |= {"TERM": "xterm"}
-    subprocess.run([dayfly.ROOT / "docs/pictures/record", tmp_path / "demo.svg"], env=home.env, check=True, timeout=120)
+def shown_in(picture):
+    """The lines of a recorded terminal."""
+    shown = xml.dom.minidom.parse(str(picture))
+    return ["".join(n.data for n in walk(t)) for t in shown.getElementsByTagName("text")]
+
+
+MACHINE = {"AWS_CA_BUNDLE": "/etc/ours.pem", "TF_VAR_name": "moon", "DAYFLY_SERVER": "http://127.0.0.1:1", "NO_COLOR": "1",
+           "HTTPS_PROXY": "http://proxy.example:3128"}
+
+
+def test_a_recording_shows_plan_question_apply_and_why_and_nothing_of_the_machine(home, tmp_path):
+    subprocess.run([dayfly.ROOT / "docs/pictures/record", tmp_path / "demo.svg"], env={**home.env, **MACHINE}, check=True,
+                   timeout=120)
     for picture in (tmp_path / "demo.svg", dayfly.ROOT / "docs/pictures/demo.svg"):
-        shown = xml.dom.minidom.parse(str(picture))
-        lines = ["".join(n.data for n in walk(t)) for t in shown.getElementsByTagName("text")]
-        assert lines[0].endswith("dayfly run examples/hello") and lines[-1] == "Hello, world!"
-        assert any("hello-1: Succeeded" in line for line in lines)
+        assert picture.stat().st_size < 300_000
+        lines = shown_in(picture)
+        story = ["$ dayfly run examples/hello", "Plan: 3 to add", "Only 'yes' is accepted: yes", "3 added", "hello-1: Succeeded",
+                 "The table has 20 places.", "$ dayfly why hello-2", "What to do: "]
+        places = [next((n for n, line in enumerate(lines) if words in line), -1) for words in story]
+        assert places[0] == 0 and places == sorted(places), list(zip(story, places))
+        assert "What to do: " in lines[-1], "the screen at rest is not the end of it"
+        for line in lines:
+            assert not re.search(r"\b[A-Z]+_[A-Z_]+\b|passed from this shell|moon", line), line
+            assert os.uname().nodename not in line.split() and str(dayfly.ROOT) not in line
+            assert len(line) <= 100
+
+
+def test_pictures_name_a_font_that_every_reader_has():
+    for picture in (dayfly.ROOT / "docs/pictures").glob("*.svg"):
+        fonts = re.findall(r"font: [^;]*", picture.read_text())
+        assert fonts and all(f.endswith(("sans-serif", "monospace")) for f in fonts), picture
 
 
 def walk(node):

@@ -1,9 +1,12 @@
 """Where variables come from, in which order they win, and which tool and path a run has: real tools, real files."""
 
 import json
+import re
 from decimal import Decimal
 
 import pytest
+
+from lib import dayfly
 
 REGION = """
 variable "region" { default = "module" }
@@ -376,3 +379,28 @@ resource "terraform_data" "x" {
     home.dayfly("run", module, "--auto-approve")
     text = home.dayfly("run", module, "--auto-approve").stdout
     assert "main.tf" in text and "left-behind" not in text.replace("touch left-behind", "")
+
+# ---- outputs of another executor ----------------------------------------------------------------------------------------
+
+def test_a_module_reads_the_managed_state_of_another_executor_as_the_page_says(either_home):
+    home, tokens = either_home, either_home.directory / "tokens"
+    tokens.touch(mode=0o600)
+    page = (dayfly.ROOT / "docs/variables.md").read_text()
+    reader = re.search(r"^```hcl\n(.*?)^```$", page, re.M | re.S)[1]
+    net = home.module("net", 'resource "terraform_data" "net" { input = "vpc-17" }\noutput "vpc" { value = terraform_data.net.output }')
+    make = lambda name, role: home.run(dayfly.DAYFLY, "token", "create", "--name", name, "--role", role,
+                                       "--token-file", tokens).stdout.strip()
+    home.env["DAYFLY_TOKEN"], token, reads = make("boss", "admin"), make("app-reads-net", "write"), make("looks", "read")
+    with dayfly.Server(home, config=f"auth: {{tokenFile: {tokens}}}\n") as server:
+        home.dayfly("run", net, "--auto-approve")
+        module = home.module("app", reader.replace("https://dayfly.example", server.url))
+        home.dayfly("secret", "set", "app", "dayfly_token", input=token)
+        executor(home, "app", module, secrets=[{"name": "app"}], runtime={"name": home.runtime})
+        home.dayfly("secret", "allow", "app", "--executor", "app")
+        shown = home.dayfly("run", "executor/app", "--auto-approve", "-o", "json")
+        assert json.loads(shown.stdout)["outputs"]["vpc"]["value"] == "vpc-17"
+        assert token not in shown.stdout + shown.stderr
+        files = [f for f in server.data.rglob("*") if f.is_file() and f != tokens]
+        assert not [f for f in files if token.encode() in f.read_bytes()], "the token is stored in the clear"
+        home.dayfly("secret", "set", "app", "dayfly_token", "--force", input=reads)
+        assert "invalid auth" in refused(home, "executor/app"), "a token that may not read states"

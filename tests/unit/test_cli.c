@@ -218,6 +218,30 @@ static void the_manual_names_every_command_and_option(void **state)
     }
 }
 
+/* Where the text behind "  NAME" begins in the line of a list of commands. */
+static size_t summary_column(const char *list, const struct df_command *c)
+{
+    DF_FREE char *start = df_strf("\n  %s ", c->name);
+    const char *line = strstr(list, start);
+    if (!line || !strstr(line, c->summary))
+        fail_msg("%s: no blank behind its name", c->name);
+    return (size_t)(strstr(line, c->summary) - line);
+}
+
+static void no_name_of_a_command_runs_into_its_summary(void **state)
+{
+    (void)state;
+    DF_BUF struct df_buf all = DF_BUF_INIT(DF_CLI_HELP_MAX), group = DF_BUF_INIT(DF_CLI_HELP_MAX);
+    assert_int_equal(df_cli_overview(df_commands, &all, NULL), 0);
+    assert_int_equal(df_cli_group_help(df_commands, "state", &group, NULL), 0);
+    size_t column = summary_column(df_buf_str(&all), df_commands);
+    for (const struct df_command *c = df_commands; c->name; c++) {
+        assert_int_equal(summary_column(df_buf_str(&all), c), column);
+        if (df_starts_with(c->name, "state "))
+            assert_int_equal(summary_column(df_buf_str(&group), c), column);
+    }
+}
+
 static void help_keeps_within_a_hundred_columns(void **state)
 {
     (void)state;
@@ -556,6 +580,7 @@ int main(void)
         cmocka_unit_test(unknown_commands_are_answered_with_the_nearest),
         cmocka_unit_test(every_command_explains_itself_with_an_example_that_names_it),
         cmocka_unit_test(the_manual_names_every_command_and_option),
+        cmocka_unit_test(no_name_of_a_command_runs_into_its_summary),
         cmocka_unit_test(help_keeps_within_a_hundred_columns),
         cmocka_unit_test(failures_have_the_exit_codes_of_the_design),
         cmocka_unit_test(a_run_ends_with_the_exit_code_of_its_last_step),

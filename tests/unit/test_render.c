@@ -194,6 +194,43 @@ static void a_table_is_cut_to_the_terminal(void **state)
                                           "net-1   a l\u00f6ng me\u2026   5m\n");
 }
 
+static void a_narrow_terminal_gets_fewer_columns_and_those_whole(void **state)
+{
+    (void)state;
+    static const struct {
+        size_t limit;
+        const char *table;
+    } cases[] = {
+        {80, "NAME    EXECUTOR   ACTION      PHASE       REASON    PLAN       TOOK    AGE\n"
+             "net-1   net        provision   Succeeded   Applied   +1 ~2 -3   2.5 s   3m\n"},
+        {60, "NAME    ACTION      PHASE       REASON    PLAN       AGE\n"
+             "net-1   provision   Succeeded   Applied   +1 ~2 -3   3m\n"},
+        {40, "NAME    PHASE       REASON    PLAN\n"
+             "net-1   Succeeded   Applied   +1 ~2 -3\n"},
+        {30, "NAME    PHASE       PLAN\n"
+             "net-1   Succeeded   +1 ~2 -3\n"},
+        {24, "NAME    PHASE    PLAN\n"
+             "net-1   Succe\u2026   +1 ~2 \u2026\n"},
+    };
+    DF_JSON cJSON *items =
+        json("[{'metadata':{'name':'net-1','creationTimestamp':'2026-11-21T09:57:00Z'},"
+             "'spec':{'executorRef':{'name':'net'},'action':'provision'},"
+             "'status':{'phase':'Succeeded','reason':'Applied','planSummary':{'add':1,'change':2,"
+             "'destroy':3},'startedAt':'2026-11-21T09:57:00Z',"
+             "'finishedAt':'2026-11-21T09:57:02.5Z'}}]");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_table_shape shape = {.limit = cases[i].limit, .goes_on = true};
+        DF_BUF struct df_buf out = DF_BUF_INIT(10000);
+        struct df_shown_options o = {.header = true, .now_us = now_us(), .shape = &shape};
+        assert_int_equal(df_shown_table(df_shown_of("runs"), items, &o, &out, NULL), 0);
+        assert_string_equal(df_buf_str(&out), cases[i].table);
+        o.header = false; /* a row that comes later has the same columns */
+        size_t before = out.len;
+        assert_int_equal(df_shown_table(df_shown_of("runs"), items, &o, &out, NULL), 0);
+        assert_string_equal(df_buf_str(&out) + before, strchr(cases[i].table, '\n') + 1);
+    }
+}
+
 static void rows_that_come_later_keep_the_columns(void **state)
 {
     (void)state;
@@ -235,6 +272,23 @@ static void details_leave_out_what_has_no_value(void **state)
                                           "Revision    4\n"
                                           "Source      file:///a\n"
                                           "Variables   x,y\n");
+}
+
+static void details_have_all_lines_of_a_description_and_the_labels_that_people_gave(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *item =
+        json("{'metadata':{'name':'net','labels':{'team':'net','dayfly.dev/idempotency-key':'k',"
+             "'tier':'1'}},'spec':{'description':'# The network\\n\\nAsk Wanda.\\n'}}");
+    DF_BUF struct df_buf out = DF_BUF_INIT(10000);
+    assert_int_equal(df_shown_details(df_shown_of("executors"), item, now_us(),
+                                      (struct df_table_shape){0}, &out, NULL),
+                     0);
+    assert_string_equal(df_buf_str(&out), "Name          net\n"
+                                          "Labels        team=net,tier=1\n"
+                                          "Description   # The network\n"
+                                          "               \n"
+                                          "              Ask Wanda.\n");
 }
 
 static void a_timeline_shows_what_each_stage_took(void **state)
@@ -621,9 +675,11 @@ int main(void)
         cmocka_unit_test(tables_are_aligned_by_characters_not_bytes),
         cmocka_unit_test(lists_show_the_columns_of_their_kind),
         cmocka_unit_test(a_table_is_cut_to_the_terminal),
+        cmocka_unit_test(a_narrow_terminal_gets_fewer_columns_and_those_whole),
         cmocka_unit_test(rows_that_come_later_keep_the_columns),
         cmocka_unit_test(an_unknown_kind_is_answered_with_the_nearest),
         cmocka_unit_test(details_leave_out_what_has_no_value),
+        cmocka_unit_test(details_have_all_lines_of_a_description_and_the_labels_that_people_gave),
         cmocka_unit_test(a_timeline_shows_what_each_stage_took),
         cmocka_unit_test(what_a_step_took_is_told_by_the_clock_of_the_service_alone),
         cmocka_unit_test(outputs_look_as_the_tool_shows_them_and_hide_what_is_sensitive),

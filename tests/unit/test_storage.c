@@ -370,6 +370,8 @@ static void a_message_says_where_a_storage_is(void **state)
     } rows[] = {
         {"{'type':'s3','path':'a/b','config':{'bucket':'states','region':'r','use_lockfile':true}}",
          "the s3 storage a/b, bucket states, region r"},
+        {"{'type':'s3','path':'a','config':{'bucket':'b','endpoints':{'s3':'https://e'}}}",
+         "the s3 storage a, bucket b, endpoint https://e"},
         {"{'type':'local','path':'/s/net'}", "the local storage /s/net"},
         {"{'type':'managed'}", "the managed storage"},
         {"{}", "the managed storage"},

@@ -165,6 +165,9 @@ static void a_claim_sets_the_count_of_lost_tries_back(void **state)
 static void a_step_that_is_canceled_before_its_claim_is_aborted_and_no_more(void **state)
 {
     struct world *w = *state;
+#define CANCELS "executor_action_duration_seconds_count{action=\"plan\",result=\"canceled\"}"
+#define CANCEL_ERRORS "executor_errors_total{type=\"Canceled\"}"
+    double cancels = metric(CANCELS), errors = metric(CANCEL_ERRORS);
     begin(w, AUTO);
     (void)await_start(w, STEP);
     await_ref(w, STEP);
@@ -175,6 +178,8 @@ static void a_step_that_is_canceled_before_its_claim_is_aborted_and_no_more(void
     await_phase(w, "net-1", "Canceled");
     assert_history(w, STEP, "Queued Initializing Aborted");
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.systemFailures", "");
+    assert_true(metric(CANCELS) == cancels + 1);
+    assert_true(metric(CANCEL_ERRORS) == errors); /* nobody is to be woken */
 }
 
 /* ---- deletion ---- */
