@@ -6,7 +6,6 @@
 #include "common/process/process.h"
 #include "spawner/engine/job/job.h"
 #include "spawner/model/labels.h"
-#include "spawner/model/secret_source.h"
 
 /* runner.path, else the program beside this one, else the one in PATH. The caller frees. */
 static char *find_runner(const struct df_config *config)
@@ -44,54 +43,42 @@ static int add_engine(struct df_spawner *s, struct df_engine *e, struct df_err *
     return -1;
 }
 
-/* What no step on this machine may see: the data directory, and files with keys elsewhere. */
-static int add_hidden(const struct df_config *c, struct df_strs *ret, struct df_err *err)
+static bool has_tokens(const struct df_config *c)
 {
-    const char *const paths[] = {c->data_directory,
-                                 c->token_file,
-                                 c->tls_key_file,
-                                 c->state_service_token_file,
-                                 c->registry_credentials_file,
-                                 c->identity_token_file};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(paths); i++)
-        if (paths[i])
-            (void)df_strs_add(ret, paths[i]);
-    for (size_t i = 0; i < c->blob_key_files.len; i++)
-        (void)df_strs_add(ret, c->blob_key_files.items[i]);
-    df_secret_source_paths(c->secret_sources, ret);
-    return df_strs_check(ret, err);
+    return c->token_file || c->accounts;
 }
 
-/* *ret: the isolation of steps, or NULL: none. */
-static int choose_isolation(const struct df_config *c, const char **ret, struct df_err *err)
+/* *ret: the isolation of steps (df_config_isolation()), or NULL: none. A service with tokens has
+ * people whom it protects from each other: it goes without only where it was told to. */
+static int choose_isolation(const struct df_config *c, cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
-    *ret = df_streq(c->isolation, "none") ? NULL : c->isolation;
-    if (!*ret || df_wall_probe(&why) == 0)
+    *ret = NULL;
+    if (df_streq(c->isolation, "none"))
         return 0;
-    if (df_streq(c->isolation, "strict"))
+    if (df_wall_probe(&why) == 0)
+        return df_config_isolation(c, ret, err);
+    if (df_streq(c->isolation, "strict") || has_tokens(c))
         return df_fail(err, DF_ERR_USER,
-                       "engine.local.isolation: strict (the default with tokens) is not possible "
-                       "here: %s; allow user namespaces, or set it to auto or none, with which a "
-                       "module reads what this user reads",
-                       why.message);
+                       "engine.local.isolation: %s is not possible here: %s; allow user "
+                       "namespaces, or set it to none, with which a module reads what this user "
+                       "reads, also the key and the states",
+                       c->isolation, why.message);
     df_warn("steps are not isolated (engine.local.isolation: auto): %s; their modules read what "
             "this user reads",
             why.message);
-    *ret = NULL;
     return 0;
 }
 
 static int open_local(struct df_spawner *s, struct df_err *err)
 {
-    DF_STRS struct df_strs hidden = {0};
-    const char *isolation = NULL;
+    DF_JSON cJSON *isolation = NULL;
     DF_FREE char *directory = df_fs_join(s->config->data_directory, "steps");
     DF_FREE char *runner = find_runner(s->config);
     struct df_engine *local = NULL;
     if (!directory)
         return df_fail_oom(err);
-    if (choose_isolation(s->config, &isolation, err) < 0 || add_hidden(s->config, &hidden, err) < 0)
+    if (choose_isolation(s->config, &isolation, err) < 0)
         return -1;
     if (!runner)
         return df_fail(err, DF_ERR_NOT_FOUND,
@@ -101,8 +88,7 @@ static int open_local(struct df_spawner *s, struct df_err *err)
                                        .notify = on_engine_change,
                                        .notify_arg = s,
                                        .keep_failed = s->config->keep_failed,
-                                       .isolation = isolation,
-                                       .hidden = &hidden};
+                                       .isolation = isolation};
     return df_engine_local_new(&o, &local, err) < 0 ? -1 : add_engine(s, local, err);
 }
 

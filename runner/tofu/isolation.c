@@ -1,29 +1,42 @@
-/* What a step sees: the tables strict_shown[] and auto_wall() have most of it. */
+/* What a step sees: strict_shown[] and list_own() have most of it. */
 #include "runner/tofu/isolation.h"
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/process/tmpdir.h"
+#include "runner/tofu/hiding.h"
 
 /* ---- the handoff ---- */
 
+/* Where systems keep private keys, besides what the handoff names. */
+static const char *const always_hidden[] = {"/etc/ssl/private", "/etc/pki/tls/private"};
+
 void df_isolation_free(struct df_isolation *i)
 {
+    df_strs_free(&i->secrets);
     df_wall_free(&i->hidden);
     *i = (struct df_isolation){0};
 }
 
-static int add_hidden(const cJSON *paths, struct df_wall *w, struct df_err *err)
+static int list_secrets(const cJSON *paths, struct df_strs *ret, struct df_err *err)
 {
     const cJSON *path;
-    DF_FREE char *shared = df_tmpdir_shared();
-    if (!shared)
-        return df_fail_oom(err);
-    cJSON_ArrayForEach (path, paths) {
-        if (df_wall_add(w, DF_WALL_HIDDEN, cJSON_GetStringValue(path), err) < 0)
+    cJSON_ArrayForEach (path, paths)
+        (void)df_strs_add(ret, cJSON_GetStringValue(path));
+    (void)df_strs_take(ret, df_tmpdir_shared());
+    for (size_t i = 0; i < DF_ARRAY_SIZE(always_hidden); i++)
+        (void)df_strs_add(ret, always_hidden[i]);
+    return df_strs_check(ret, err);
+}
+
+static int add_hidden(const cJSON *paths, struct df_isolation *i, struct df_err *err)
+{
+    if (list_secrets(paths, &i->secrets, err) < 0)
+        return -1;
+    for (size_t n = 0; n < i->secrets.len; n++)
+        if (df_wall_add(&i->hidden, DF_WALL_HIDDEN, i->secrets.items[n], err) < 0)
             return -1;
-    }
-    return df_wall_add(w, DF_WALL_HIDDEN, shared, err);
+    return 0;
 }
 
 int df_isolation_read(const cJSON *handoff, struct df_isolation *ret, struct df_err *err)
@@ -33,7 +46,7 @@ int df_isolation_read(const cJSON *handoff, struct df_isolation *ret, struct df_
     if (mode && !i.is_strict && !df_streq(mode, "auto"))
         return df_fail(err, DF_ERR_USER, "isolation.mode: \"%.40s\" is neither auto nor strict",
                        mode);
-    if (i.is_on && add_hidden(df_json_at(handoff, "isolation.hidden"), &i.hidden, err) < 0) {
+    if (i.is_on && add_hidden(df_json_at(handoff, "isolation.hidden"), &i, err) < 0) {
         df_isolation_free(&i);
         return -1;
     }
@@ -41,26 +54,7 @@ int df_isolation_read(const cJSON *handoff, struct df_isolation *ret, struct df_
     return 0;
 }
 
-/* ---- mode auto ---- */
-
-/* The work directory is below the data directory, which is hidden, and so may be the tools. */
-static int show_work(struct df_wall *w, const struct df_dirs *dirs, struct df_err *err)
-{
-    DF_FREE char *work = strndup(dirs->source, strlen(dirs->source) - strlen("/source"));
-    if (!work)
-        return df_fail_oom(err);
-    return df_wall_add(w, DF_WALL_WRITABLE, work, err) < 0
-               ? -1
-               : df_wall_add(w, DF_WALL_WRITABLE, dirs->temporary, err);
-}
-
-static int hide(struct df_wall *w, const struct df_wall *hidden, struct df_err *err)
-{
-    for (size_t i = 0; i < hidden->len; i++)
-        if (df_wall_add(w, DF_WALL_HIDDEN, hidden->entries[i].path, err) < 0)
-            return -1;
-    return 0;
-}
+/* ---- the machine ---- */
 
 /* Root could change the kernel's settings, and with them run programs outside. */
 static int protect_kernel(struct df_wall *w, struct df_err *err)
@@ -72,18 +66,17 @@ static int protect_kernel(struct df_wall *w, struct df_err *err)
                : df_wall_add(w, DF_WALL_READ_ONLY, "/proc/sysrq-trigger", err);
 }
 
-static int auto_wall(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
+static int auto_machine(struct df_wall *w, const struct df_strs *secrets, struct df_err *err)
 {
-    if (hide(w, &q->isolation->hidden, err) < 0)
+    if (df_hiding_everywhere(w, secrets, err) < 0)
         return -1;
     if (geteuid() == 0 && df_wall_add(w, DF_WALL_READ_ONLY, "/sys", err) < 0)
         return -1;
     return protect_kernel(w, err);
 }
 
-/* ---- mode strict ---- */
-
-/* Programs and libraries, and what name resolution, TLS and user names need. */
+/* Programs and libraries, and what name resolution, TLS and user names need. Of directories where
+ * keys lie as well, only the parts without. */
 static const char *const strict_shown[] = {
     "/usr",
     "/bin",
@@ -104,11 +97,17 @@ static const char *const strict_shown[] = {
     "/etc/localtime",
     "/etc/nsswitch.conf",
     "/etc/passwd",
-    "/etc/pki",
+    "/etc/pki/ca-trust",
+    "/etc/pki/tls/cert.pem",
+    "/etc/pki/tls/certs",
+    "/etc/pki/tls/openssl.cnf",
     "/etc/protocols",
     "/etc/resolv.conf",
     "/etc/services",
-    "/etc/ssl",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
 };
 static const char *const strict_devices[] = {"/dev/null",   "/dev/zero",    "/dev/full",
                                              "/dev/random", "/dev/urandom", "/dev/tty"};
@@ -129,29 +128,27 @@ static int add_all(struct df_wall *w, enum df_wall_access access, const char *co
     return 0;
 }
 
-/* What the step was given besides its work directory. */
-static int show_given(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
+static int add_devices(struct df_wall *w, struct df_err *err)
 {
-    DF_FREE char *self = NULL; /* it reads the versions of a state */
-    if (df_process_own_path(&self, err) < 0)
-        return -1;
-    const char *const given[] = {q->tool, self, df_json_str(q->step, "providers.filesystemMirror"),
-                                 getenv("SSL_CERT_FILE"), getenv("SSL_CERT_DIR")};
-    return add_all(w, DF_WALL_READ_ONLY, given, DF_ARRAY_SIZE(given), err);
-}
-
-static int strict_wall(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
-{
-    if (df_wall_add(w, DF_WALL_HIDDEN, "/", err) < 0 ||
-        add_all(w, DF_WALL_READ_ONLY, strict_shown, DF_ARRAY_SIZE(strict_shown), err) < 0 ||
-        df_wall_add(w, DF_WALL_WRITABLE, "/proc", err) < 0 || protect_kernel(w, err) < 0 ||
-        add_all(w, DF_WALL_WRITABLE, strict_devices, DF_ARRAY_SIZE(strict_devices), err) < 0 ||
+    if (add_all(w, DF_WALL_WRITABLE, strict_devices, DF_ARRAY_SIZE(strict_devices), err) < 0 ||
         add_all(w, DF_WALL_EMPTY, strict_empty, DF_ARRAY_SIZE(strict_empty), err) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(strict_links); i++)
         if (df_wall_add_link(w, strict_links[i].path, strict_links[i].target, err) < 0)
             return -1;
-    return show_given(w, q, err);
+    return 0;
+}
+
+static int strict_machine(struct df_wall *w, const struct df_strs *secrets, struct df_err *err)
+{
+    if (df_wall_add(w, DF_WALL_HIDDEN, "/", err) < 0)
+        return -1;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(strict_shown); i++)
+        if (df_hiding_show(w, DF_WALL_READ_ONLY, strict_shown[i], secrets, err) < 0)
+            return -1;
+    if (df_wall_add(w, DF_WALL_WRITABLE, "/proc", err) < 0 || protect_kernel(w, err) < 0)
+        return -1;
+    return add_devices(w, err);
 }
 
 /* state: where it is, or where it shall go. What a tool writes to such a file is gone with its wall. */
@@ -166,29 +163,76 @@ static int check_storage(const struct df_walls_request *q, const cJSON *state, s
                           path ? path : "the state's file");
 }
 
-/* ---- both ---- */
+/* ---- what the step was given ---- */
+
+/* The work directory is below the data directory, which is hidden. */
+static int give_work(struct df_wall *own, const struct df_dirs *dirs, struct df_err *err)
+{
+    DF_FREE char *work = strndup(dirs->source, strlen(dirs->source) - strlen("/source"));
+    if (!work)
+        return df_fail_oom(err);
+    return df_wall_add(own, DF_WALL_WRITABLE, work, err) < 0
+               ? -1
+               : df_wall_add(own, DF_WALL_WRITABLE, dirs->temporary, err);
+}
 
 /* Identity tokens, which the tool reads again when they were renewed. */
-static int show_tokens(struct df_wall *w, const struct df_walls_request *q, struct df_err *err)
+static int give_tokens(struct df_wall *own, const struct df_walls_request *q, struct df_err *err)
 {
     const cJSON *path;
     cJSON_ArrayForEach (path, df_json_at(q->step, "identityTokenFiles")) {
-        if (df_wall_add(w, DF_WALL_READ_ONLY, cJSON_GetStringValue(path), err) < 0)
+        if (df_wall_add(own, DF_WALL_READ_ONLY, cJSON_GetStringValue(path), err) < 0)
             return -1;
     }
     return 0;
 }
 
+static int give_programs(struct df_wall *own, const struct df_walls_request *q, struct df_err *err)
+{
+    DF_FREE char *self = NULL; /* it reads the versions of a state */
+    if (df_process_own_path(&self, err) < 0)
+        return -1;
+    const char *const cache = df_json_str(q->step, "tools.cacheDirectory");
+    const char *const given[] = {q->isolation->is_strict ? NULL : cache,
+                                 q->tool,
+                                 self,
+                                 df_json_str(q->step, "providers.filesystemMirror"),
+                                 getenv("SSL_CERT_FILE"),
+                                 getenv("SSL_CERT_DIR")};
+    return add_all(own, DF_WALL_READ_ONLY, given, DF_ARRAY_SIZE(given), err);
+}
+
+static int list_own(struct df_wall *own, const struct df_walls_request *q,
+                    enum df_wall_access plugin_cache, struct df_err *err)
+{
+    const char *const plugins = df_json_str(q->step, "providers.pluginCacheDirectory");
+    if (give_programs(own, q, err) < 0 || df_wall_add(own, plugin_cache, plugins, err) < 0)
+        return -1;
+    return give_work(own, q->dirs, err) < 0 ? -1 : give_tokens(own, q, err);
+}
+
+static int show_own(struct df_wall *w, const struct df_wall *own, const struct df_strs *secrets,
+                    struct df_err *err)
+{
+    for (size_t i = 0; i < own->len; i++)
+        if (df_hiding_show(w, own->entries[i].access, own->entries[i].path, secrets, err) < 0)
+            return -1;
+    return 0;
+}
+
+/* ---- the walls ---- */
+
 static int make_wall(struct df_wall *w, const struct df_walls_request *q,
                      enum df_wall_access plugin_cache, struct df_err *err)
 {
-    const char *const cache = df_json_str(q->step, "tools.cacheDirectory");
-    if ((q->isolation->is_strict ? strict_wall(w, q, err) : auto_wall(w, q, err)) < 0 ||
-        (!q->isolation->is_strict && df_wall_add(w, DF_WALL_READ_ONLY, cache, err) < 0) ||
-        df_wall_add(w, plugin_cache, df_json_str(q->step, "providers.pluginCacheDirectory"), err) <
-            0)
+    DF_WALL struct df_wall own = {0};
+    DF_STRS struct df_strs secrets = {0};
+    if (list_own(&own, q, plugin_cache, err) < 0 ||
+        df_hiding_find(&q->isolation->secrets, &own, &secrets, err) < 0 ||
+        (q->isolation->is_strict ? strict_machine(w, &secrets, err)
+                                 : auto_machine(w, &secrets, err)) < 0)
         return -1;
-    return show_work(w, q->dirs, err) < 0 ? -1 : show_tokens(w, q, err);
+    return show_own(w, &own, &secrets, err);
 }
 
 int df_walls_make(const struct df_walls_request *q, struct df_walls *ret, struct df_err *err)
@@ -211,8 +255,11 @@ int df_walls_make(const struct df_walls_request *q, struct df_walls *ret, struct
 int df_isolation_wall_of_fetch(const struct df_isolation *i, const struct df_dirs *dirs,
                                struct df_wall *ret, struct df_err *err)
 {
+    DF_WALL struct df_wall own = {0};
+    DF_STRS struct df_strs secrets = {0};
     struct df_wall w = {0};
-    if (hide(&w, &i->hidden, err) < 0 || show_work(&w, dirs, err) < 0) {
+    if (give_work(&own, dirs, err) < 0 || df_hiding_find(&i->secrets, &own, &secrets, err) < 0 ||
+        df_hiding_everywhere(&w, &secrets, err) < 0 || show_own(&w, &own, &secrets, err) < 0) {
         df_wall_free(&w);
         return -1;
     }

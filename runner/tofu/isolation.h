@@ -4,8 +4,8 @@
  *
  * The engine `local` says in the handoff how much a step may see: {"isolation": {"mode": "auto" or
  * "strict", "hidden": [paths]}}; without the member there is no wall. Mode auto leaves the machine
- * as it is, without the hidden paths and other processes; strict shows the work directory, the tool
- * and the system's programs. The runner itself stays outside: it talks to the spawner, fetches the
+ * as it is; strict shows the work directory, the tool and the system's programs. Both hide other
+ * processes and the hidden paths (hiding.h), wherever they are. The runner itself stays outside: it talks to the spawner, fetches the
  * source and keeps the tools, and the pid of the tool that it notes is the one that the engine sees.
  * Thread rule: one thread.
  */
@@ -18,8 +18,9 @@
 
 struct df_isolation {
     bool is_on, is_strict;
-    /* The hidden paths, and the temporary files of all steps, alone: what no source may contain,
-     * because its copy would be in the work directory, before the wall. */
+    struct df_strs secrets; /* what no step may see: paths, which may be links */
+    /* They, and nothing else: what no source may contain, because its copy would be in the work
+     * directory, before the wall. */
     struct df_wall hidden;
 };
 /* Reads the handoff. */

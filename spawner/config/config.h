@@ -179,6 +179,11 @@ const char *df_config_namespace(const struct df_config *c, const struct df_kube 
 /* True if the server has TLS. */
 bool df_config_has_tls(const struct df_config *c);
 
+/* What steps of the engine `local` may see of this machine, as their handoff says it
+ * (docs/step-protocol.md): the mode, and all that is the service's alone. Not for `none`. The caller
+ * deletes *ret. */
+int df_config_isolation(const struct df_config *c, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
 /* Reads providers.credentialsFile into {"host": "token", ...}; {} if none is configured. Refuses a
  * file that others may read. *ret contains secrets: delete it with df_json_wipe(). */
 int df_config_credentials(const struct df_config *c, cJSON **ret, struct df_err *err) DF_MUST_CHECK;

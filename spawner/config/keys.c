@@ -16,6 +16,11 @@
         .name = (key), .type = (kind), .offset = offsetof(struct df_config, field),                \
         .fallback = (text)                                                                         \
     }
+#define SECRET(key, kind, field)                                                                   \
+    {                                                                                              \
+        .name = (key), .type = (kind), .offset = offsetof(struct df_config, field),                \
+        .is_secret = true                                                                          \
+    }
 #define RANGE(key, kind, field, text, low, high)                                                   \
     {                                                                                              \
         .name = (key), .type = (kind), .offset = offsetof(struct df_config, field),                \
@@ -37,19 +42,19 @@
     "SSH_AUTH_SOCK"
 
 const struct df_key df_keys[] = {
-    KEY("dataDirectory", DF_KEY_PATH, data_directory, NULL),
+    SECRET("dataDirectory", DF_KEY_PATH, data_directory),
     KEY("listen", DF_KEY_STRING, listen, "127.0.0.1:8030"),
     KEY("advertiseUrl", DF_KEY_STRING, advertise_url, NULL),
     KEY("server.livez.listen", DF_KEY_STRING, livez_listen, NULL),
     KEY("server.tls.certFile", DF_KEY_PATH, tls_cert_file, NULL),
-    KEY("server.tls.keyFile", DF_KEY_PATH, tls_key_file, NULL),
+    SECRET("server.tls.keyFile", DF_KEY_PATH, tls_key_file),
     KEY("server.tls.caFile", DF_KEY_PATH, tls_ca_file, NULL),
     KEY("server.tls.names", DF_KEY_WORDS, tls_names, NULL),
     KEY("server.tls.secret", DF_KEY_STRING, tls_secret, NULL),
     KEY("claim.issuer", DF_KEY_STRING, claim_issuer, NULL),
     KEY("claim.jwksUrl", DF_KEY_STRING, claim_jwks_url, NULL),
     KEY("claim.caFile", DF_KEY_PATH, claim_ca_file, NULL),
-    KEY("auth.tokenFile", DF_KEY_PATH, token_file, NULL),
+    SECRET("auth.tokenFile", DF_KEY_PATH, token_file),
     KEY("auth.loopback", DF_KEY_STRING, auth_loopback, "token"),
     KEY("auth.serviceAccounts", DF_KEY_OBJECT, accounts, NULL),
     KEY("store", DF_KEY_STRING, store, "sqlite"),
@@ -60,7 +65,7 @@ const struct df_key df_keys[] = {
     KEY("blobs.location", DF_KEY_STRING, blob_location, NULL),
     KEY("blobs.move", DF_KEY_BOOL, blob_move, "false"),
     KEY("blobs.takeOver", DF_KEY_STRING, blob_take_over, NULL),
-    KEY("blobs.keyFiles", DF_KEY_PATHS, blob_key_files, NULL),
+    SECRET("blobs.keyFiles", DF_KEY_PATHS, blob_key_files),
     KEY("blobs.keyCommand", DF_KEY_WORDS, blob_key_command, NULL),
     KEY("blobs.s3.region", DF_KEY_STRING, s3_region, NULL),
     KEY("blobs.s3.endpoint", DF_KEY_STRING, s3_endpoint, NULL),
@@ -74,10 +79,10 @@ const struct df_key df_keys[] = {
     KEY("engines", DF_KEY_WORDS, engines, NULL),
     KEY("engine", DF_KEY_STRING, engine, NULL),
     KEY("engine.local.isolation", DF_KEY_STRING, isolation, NULL),
-    KEY("engine.local.identityTokenFile", DF_KEY_PATH, identity_token_file, NULL),
+    SECRET("engine.local.identityTokenFile", DF_KEY_PATH, identity_token_file),
     KEY("runner.path", DF_KEY_PATH, runner_path, NULL),
     KEY("runner.keepFailed", DF_KEY_BOOL, keep_failed, "false"),
-    KEY("kubernetes.kubeconfig", DF_KEY_PATH, kube_config, NULL),
+    SECRET("kubernetes.kubeconfig", DF_KEY_PATH, kube_config),
     KEY("kubernetes.context", DF_KEY_STRING, kube_context, NULL),
     KEY("kubernetes.namespace", DF_KEY_STRING, kube_namespace, NULL),
     KEY("kubernetes.stepNamespace", DF_KEY_STRING, kube_step_space, NULL),
@@ -119,7 +124,7 @@ const struct df_key df_keys[] = {
     KEY("workspaces", DF_KEY_OBJECT, workspaces, NULL),
     KEY("stateService.url", DF_KEY_STRING, state_service_url, NULL),
     KEY("stateService.protocol", DF_KEY_STRING, state_service_protocol, "events"),
-    KEY("stateService.tokenFile", DF_KEY_PATH, state_service_token_file, NULL),
+    SECRET("stateService.tokenFile", DF_KEY_PATH, state_service_token_file),
     KEY("stateService.caFile", DF_KEY_PATH, state_service_ca_file, NULL),
     KEY("stateService.project", DF_KEY_STRING, state_service_project, NULL),
     KEY("stateService.domain", DF_KEY_STRING, state_service_domain, "default"),
@@ -142,7 +147,7 @@ const struct df_key df_keys[] = {
     KEY("providers.mirror.directory", DF_KEY_PATH, mirror_directory, NULL),
     KEY("providers.mirror.registries", DF_KEY_WORDS, mirror_registries, NULL),
     KEY("providers.mirror.caFile", DF_KEY_PATH, mirror_ca_file, NULL),
-    KEY("providers.credentialsFile", DF_KEY_PATH, registry_credentials_file, NULL),
+    SECRET("providers.credentialsFile", DF_KEY_PATH, registry_credentials_file),
     RANGE("timeouts.plan", DF_KEY_SECONDS, timeout_plan_s, "1h", 1, WEEK),
     RANGE("timeouts.apply", DF_KEY_SECONDS, timeout_apply_s, "1h", 1, WEEK),
     RANGE("timeouts.grace", DF_KEY_SECONDS, timeout_grace_s, "15m", 1, WEEK),

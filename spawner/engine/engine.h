@@ -166,9 +166,8 @@ struct df_local_options {
     const char *runner_path; /* dayfly-runner */
     df_engine_notify notify; /* or NULL */
     void *notify_arg;
-    bool keep_failed;             /* keep the work dir of failed steps for inspection */
-    const char *isolation;        /* of the tool: "auto" or "strict"; NULL: none */
-    const struct df_strs *hidden; /* with isolation: paths that no step may see */
+    bool keep_failed;       /* keep the work dir of failed steps for inspection */
+    const cJSON *isolation; /* of the handoff (docs/step-protocol.md); NULL: none */
 };
 int df_engine_local_new(const struct df_local_options *o, struct df_engine **ret,
                         struct df_err *err) DF_MUST_CHECK;

@@ -1,5 +1,6 @@
 """What the modules of the local engine, and other processes of its user, cannot reach (SECURITY.md)."""
 
+import hashlib
 import json
 import os
 import pathlib
@@ -18,6 +19,7 @@ from lib.commands import begun, slow
 from lib.dayfly import BUILD, wait_for
 
 NOBODY = 65534
+NO_WALL = ("setpriv", "--bounding-set=-sys_admin", "--inh-caps=-sys_admin", "--")  # root, but it may make no namespaces
 READ = """
 import os, sys
 for name in ("environ", "mem", "maps"):
@@ -263,6 +265,72 @@ def test_a_module_steals_nothing_behind_the_wall(anyone, isolation):
             assert f"HOME {name} {isolation == 'auto'}" in log, log
         for line in ("TMP True", "out", "git works", "names work"):
             assert f": {line}\n" in log, (line, log)
+
+
+# ---- secrets below what strict shows -------------------------------------------------------------------------------
+
+# What a module behind the wall finds of the service: words that are in its files, and in no other place.
+SEARCH = """
+cd /usr/local && find . -type f | grep -v '/at/' | sed 's/^/FOUND /'
+for file in /usr/local/etc/tls/tls.key /usr/local/etc/tokens /usr/local/data/key /etc/ssl/private/*; do
+    [ -s "$file" ] && echo "FOUND $file"; done; echo SEARCHED
+"""
+
+
+# Runs a command with a directory at another place, and only there.
+MOVED = """
+import os, subprocess, sys
+there, here = sys.argv[1:3]
+subprocess.run(["mount", "--bind", there, here], check=True)
+subprocess.run(["mount", "-t", "tmpfs", "none", os.path.dirname(there)], check=True)
+os.execvp(sys.argv[3], [word.replace(there, here) for word in sys.argv[3:]])
+"""
+
+
+def test_strict_shows_no_secret_of_the_service_below_usr(home, tmp_path):
+    """A data directory, a TLS key and a token file below /usr, which strict shows. /usr/local is this test's own."""
+    if os.geteuid() != 0:
+        pytest.skip("needs root to mount")
+    place, token = tmp_path / "moved/local", "t" * 20
+    line = f"ci admin {hashlib.sha256(token.encode()).hexdigest()}\n"
+    for name, text in {"etc/secret/tokens": line, "etc/tls/tls.key": "KEY", "etc/open/file": "x"}.items():
+        (place / name).parent.mkdir(parents=True, exist_ok=True)
+        (place / name).write_text(text)
+    (place / "etc/secret/tokens").chmod(0o600)
+    server = dayfly.Server(home, "--set", f"auth.tokenFile={place}/etc/secret/tokens", "--set", f"stateService.tokenFile={place}/etc/tls/tls.key",
+                           data=place / "data")
+    server.start(prefix=("unshare", "--mount", "python3", "-c", MOVED, place, "/usr/local"))
+    try:
+        home.env["DAYFLY_TOKEN"] = token
+        module = home.module("search", 'resource "terraform_data" "x" {\n  provisioner "local-exec" { command = %s }\n}\n' % json.dumps(SEARCH))
+        log = home.dayfly("run", module, "--auto-approve").stdout
+    finally:
+        assert server.stop() == 0
+    found = re.findall(r"local-exec\): FOUND (\S+)", log)
+    assert "SEARCHED" in log and found == ["./etc/open/file"], log
+    assert (place / "data/key").exists()
+
+
+@pytest.mark.parametrize("mode", ["auto", "strict", None])
+def test_a_service_with_tokens_does_not_start_where_no_wall_is_possible(home, mode):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to take a capability away")
+    (home.directory / "tokens").write_text("ci admin " + "0" * 64 + "\n")
+    isolation = ("--set", f"engine.local.isolation={mode}") if mode else ()
+    refused = home.run(*NO_WALL, dayfly.DAYFLY, "serve", "--listen", "127.0.0.1:0", "--set", f"auth.tokenFile={home.directory}/tokens", *isolation)
+    assert refused.returncode == 3 and f"engine.local.isolation: {mode or 'strict'} is not possible here" in refused.stderr, refused.stderr
+
+
+def test_without_tokens_or_with_none_a_service_starts_there(home):
+    if os.geteuid() != 0:
+        pytest.skip("needs root to take a capability away")
+    (home.directory / "tokens").write_text("ci admin " + "0" * 64 + "\n")
+    for args, warns in (((), True), (("--set", "engine.local.isolation=none", "--set", f"auth.tokenFile={home.directory}/tokens"), False)):
+        server = dayfly.Server(home, *args)
+        server.start(prefix=NO_WALL)
+        assert server.stop() == 0
+        assert ("steps are not isolated" in server.log.read_text()) == warns
+        server.log.unlink()
 
 
 def test_without_a_wall_the_same_module_steals(home):

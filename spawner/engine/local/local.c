@@ -349,16 +349,8 @@ static int compose_env(struct df_strs *env, struct df_err *err)
 
 static int compose_isolation(struct local *l, const struct df_local_options *o, struct df_err *err)
 {
-    if (!o->isolation)
-        return 0;
-    l->isolation = cJSON_CreateObject();
-    cJSON *hidden = l->isolation ? df_json_array_at(l->isolation, "hidden") : NULL;
-    if (!hidden)
-        return df_fail_oom(err);
-    for (size_t i = 0; o->hidden && i < o->hidden->len; i++)
-        if (df_json_append(hidden, cJSON_CreateString(o->hidden->items[i]), err) < 0)
-            return -1;
-    return df_json_add_str(l->isolation, "mode", o->isolation, err);
+    l->isolation = cJSON_Duplicate(o->isolation, true);
+    return o->isolation && !l->isolation ? df_fail_oom(err) : 0;
 }
 
 int df_engine_local_new(const struct df_local_options *o, struct df_engine **ret,
