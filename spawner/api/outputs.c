@@ -6,6 +6,8 @@
 #include "spawner/api/handlers.h"
 #include "spawner/api/state.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/output_types.h"
+
 #include "spawner/steps/masks.h"
 #include "spawner/steps/shown.h"
 
@@ -131,7 +133,7 @@ typedef int (*finder)(struct df_spawner *s, const cJSON *doc, enum df_outputs_vi
 static int mask_outputs(struct df_spawner *s, const cJSON *doc, cJSON *outputs, struct df_err *err)
 {
     const cJSON *const specs[] = {df_json_at(doc, "spec"), df_json_at(doc, "spec.snapshot"), NULL};
-    return df_mask_outputs(s, specs, outputs, err);
+    return df_mask_outputs(s, specs, outputs, err) < 0 ? -1 : df_output_types_hide(outputs, err);
 }
 
 static int respond_outputs(struct df_request *req, struct df_response *res, enum df_kind kind,

@@ -47,6 +47,7 @@ static int print_usage(struct df_cli *cli, const cJSON *doc, bool of_one, struct
         add_line(&out, "Audit trail", df_json_at(doc, "total.audit"));
         add_line(&out, "Belong to nothing (dayfly gc --dry-run lists them)",
                  df_json_at(doc, "orphans"));
+        add_line(&out, "Mirror of providers", df_json_at(doc, "providers"));
     }
     return df_buf_check(&out, err) < 0 ? -1 : df_cli_print(df_buf_str(&out), err);
 }

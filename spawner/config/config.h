@@ -139,6 +139,7 @@ struct df_config {
     char *oci_mirror;                 /* providers.ociMirror */
     char *mirror_directory;           /* providers.mirror.directory */
     struct df_strs mirror_registries; /* providers.mirror.registries: hosts, with their ports */
+    int64_t mirror_max_mib;           /* providers.mirror.maxMiB: 20480 */
     char *mirror_ca_file;             /* providers.mirror.caFile */
     char *registry_credentials_file;  /* providers.credentialsFile: YAML host: token, mode 0600 */
 

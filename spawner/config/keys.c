@@ -146,6 +146,7 @@ const struct df_key df_keys[] = {
     KEY("providers.ociMirror", DF_KEY_STRING, oci_mirror, NULL),
     KEY("providers.mirror.directory", DF_KEY_PATH, mirror_directory, NULL),
     KEY("providers.mirror.registries", DF_KEY_WORDS, mirror_registries, NULL),
+    RANGE("providers.mirror.maxMiB", DF_KEY_WHOLE, mirror_max_mib, "20480", 1, 1 << 30),
     KEY("providers.mirror.caFile", DF_KEY_PATH, mirror_ca_file, NULL),
     SECRET("providers.credentialsFile", DF_KEY_PATH, registry_credentials_file),
     RANGE("timeouts.plan", DF_KEY_SECONDS, timeout_plan_s, "1h", 1, WEEK),

@@ -25,6 +25,7 @@ static const struct {
     {"StateLocked", 423},
     {"PreconditionRequired", 428},
     {"TooManyRequests", 429},
+    {"MirrorFull", 507},
     /* A wrong plan fails with class DENIED, but the caller's rights are not the cause. */
     {"PlanCorrupt", 409},
     {"PlanOfOtherRun", 409},

@@ -168,6 +168,35 @@ static void check_resources(const struct check *c, const cJSON *resources,
     }
 }
 
+static void check_key(const struct check *c, const char *key, const struct df_path *path)
+{
+    const struct df_path at = {path, key, 0};
+    if (df_allow_is_foreign_key(key) && !df_allow_has(c->allow, &c->cell, DF_ALLOW_METADATA, key))
+        deny_name(c, "key", DF_ALLOW_METADATA, key, &at);
+}
+
+/* Taking a key away counts as well: an admin may have said there that nothing is to be injected. */
+static void check_keys(const struct check *c, const cJSON *now, const cJSON *was,
+                       const struct df_path *path)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, now) {
+        const cJSON *before = cJSON_GetObjectItemCaseSensitive(was, entry->string);
+        if (!before || !df_json_equal(before, entry))
+            check_key(c, entry->string, path);
+    }
+    cJSON_ArrayForEach (entry, was) {
+        if (!cJSON_GetObjectItemCaseSensitive(now, entry->string))
+            check_key(c, entry->string, path);
+    }
+}
+
+static bool is_metadata(const char *field)
+{
+    return df_streq(field, "labels") || df_streq(field, "annotations") ||
+           df_streq(field, "podAnnotations");
+}
+
 static bool may_set(const struct check *c, const char *field, const struct df_path *where)
 {
     const struct df_path path = {where, field, 0};
@@ -182,7 +211,8 @@ static bool may_set(const struct check *c, const char *field, const struct df_pa
 
 /* The lists say nothing about a podTemplate: whoever may write one may write everything in it,
  * except what nobody gets. */
-static void check_field(struct check *c, const cJSON *field, const struct df_path *where)
+static void check_field(struct check *c, const cJSON *field, const cJSON *was,
+                        const struct df_path *where)
 {
     const struct df_path path = {where, field->string, 0};
     df_never_find_of(c->allow->never, field, where, c->faults);
@@ -195,6 +225,16 @@ static void check_field(struct check *c, const cJSON *field, const struct df_pat
         check_volume_kind(c, "persistentVolumeClaim", &path);
     else if (df_streq(field->string, "resources"))
         check_resources(c, field, &path);
+    else if (is_metadata(field->string))
+        check_keys(c, field, was, &path);
+}
+
+/* Taking a field away is a change of it, too. */
+static void check_taken(const struct check *c, const cJSON *was, const struct df_path *where)
+{
+    const struct df_path path = {where, was->string, 0};
+    if (may_set(c, was->string, where) && is_metadata(was->string))
+        check_keys(c, NULL, was, &path);
 }
 
 int df_allow_check(const struct df_allow *a, const struct df_allow_ask *ask, const cJSON *placement,
@@ -207,12 +247,11 @@ int df_allow_check(const struct df_allow *a, const struct df_allow_ask *ask, con
     cJSON_ArrayForEach (field, placement) {
         const cJSON *was = cJSON_GetObjectItemCaseSensitive(old, field->string);
         if (!was || !df_json_equal(field, was))
-            check_field(&c, field, &where);
+            check_field(&c, field, was, &where);
     }
-    /* Taking a field away is a change of it, too. */
     cJSON_ArrayForEach (field, old) {
         if (!cJSON_GetObjectItemCaseSensitive(placement, field->string))
-            (void)may_set(&c, field->string, &where);
+            check_taken(&c, field, &where);
     }
     return df_faults_fail(&f, DF_REASON_PLACEMENT_DENIED, "", err);
 }

@@ -9,7 +9,8 @@
 #include "spawner/model/workflow.h"
 
 const char *const df_allow_lists[DF_ALLOW_LISTS] = {
-    "fields", "serviceAccounts", "images", "secrets", "configMaps", "volumes", "priorityClasses",
+    "fields",     "serviceAccounts", "images",          "secrets",
+    "configMaps", "volumes",         "priorityClasses", "metadata",
 };
 
 const char *const df_volume_kinds[] = {
@@ -30,9 +31,8 @@ static const char *const isolating[] = {"podTemplate", "podSecurityContext", "se
         [DF_ALLOW_FIELDS] = {"*", "podTemplate", "podSecurityContext", "securityContext",          \
                              "runtimeClassName"},                                                  \
         [DF_ALLOW_ACCOUNTS] = {"*"}, [DF_ALLOW_IMAGES] = {"*"}, [DF_ALLOW_SECRETS] = {"*"},        \
-        [DF_ALLOW_CONFIG_MAPS] = {"*"}, [DF_ALLOW_VOLUMES] = {"*"}, [DF_ALLOW_PRIORITIES] = {      \
-            "*"                                                                                    \
-        }                                                                                          \
+        [DF_ALLOW_CONFIG_MAPS] = {"*"}, [DF_ALLOW_VOLUMES] = {"*"}, [DF_ALLOW_PRIORITIES] = {"*"}, \
+        [DF_ALLOW_METADATA] = {"*"},                                                               \
     }
 
 /* A list that is left out here allows nothing. */
@@ -78,6 +78,15 @@ static bool is_isolating(const char *field)
         if (strcmp(isolating[i], field) == 0)
             return true;
     return false;
+}
+
+bool df_allow_is_foreign_key(const char *key)
+{
+    static const char *const bare[] = {"aadpodidbinding"}; /* a managed identity of Azure */
+    for (size_t i = 0; i < DF_ARRAY_SIZE(bare); i++)
+        if (strcmp(bare[i], key) == 0)
+            return true;
+    return strpbrk(key, "/.") != NULL;
 }
 
 /* A pattern is a name, or its beginning and `*`. */
@@ -142,6 +151,7 @@ static const struct df_field rule_rows[] = {
     LIST("configMaps", &pattern_item, DF_LIMIT_ALLOWED),
     LIST("volumes", &volume_item, DF_LIMIT_ALLOWED),
     LIST("priorityClasses", &pattern_item, DF_LIMIT_ALLOWED),
+    LIST("metadata", &pattern_item, DF_LIMIT_ALLOWED),
     {0},
 };
 

@@ -25,8 +25,9 @@ enum df_allow_list {
     DF_ALLOW_CONFIG_MAPS,
     DF_ALLOW_VOLUMES, /* kinds */
     DF_ALLOW_PRIORITIES,
+    DF_ALLOW_METADATA, /* keys of labels and annotations that mean something to others */
 };
-#define DF_ALLOW_LISTS 7
+#define DF_ALLOW_LISTS 8
 extern const char *const df_allow_lists[DF_ALLOW_LISTS]; /* their names: "fields" */
 extern const char *const df_volume_kinds[];              /* "emptyDir", ends with NULL */
 
@@ -56,6 +57,11 @@ void df_allow_names(const struct df_allow *a, const struct df_allow_cell *cell,
 /* Is the name in the list? `*` at the end of an entry stands for anything. */
 bool df_allow_has(const struct df_allow *a, const struct df_allow_cell *cell,
                   enum df_allow_list list, const char *name);
+
+/* Does the key of a label or annotation mean something to others? By its domain, as those that cloud
+ * identities, container runtimes, meshes, injectors and the selectors of Services read; a name of one's
+ * own has none. */
+bool df_allow_is_foreign_key(const char *key);
 
 /* Checks a rule of the configuration: an object with some of the lists. Class USER; the message
  * names every fault. */

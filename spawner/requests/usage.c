@@ -5,6 +5,7 @@
 
 #include "common/metrics/metrics.h"
 #include "spawner/requests/owners.h"
+#include "spawner/steps/provider_mirror.h"
 
 struct amount {
     int64_t count, bytes;
@@ -176,6 +177,18 @@ static int answer(struct usage *u, cJSON *doc, struct df_err *err)
     return u->only ? 0 : add_amount(doc, "orphans", &u->orphans, err);
 }
 
+/* Files of the mirror of providers, which belong to no executor either. */
+static int add_mirror(const struct df_config *c, cJSON *doc, struct df_err *err)
+{
+    struct df_provider_usage used;
+    if (df_provider_mirror_measure(c, &used, err) < 0)
+        return -1;
+    const struct amount all = {used.archives, used.bytes};
+    if (add_amount(doc, "providers", &all, err) < 0)
+        return -1;
+    return df_json_add_num(df_json_object_at(doc, "providers"), "limit", (double)used.limit, err);
+}
+
 int df_usage(struct df_spawner *s, const char *executor, cJSON **ret, struct df_err *err)
 {
     DF_CLEANUP(usage_free) struct usage u = {.s = s, .only = executor};
@@ -185,7 +198,8 @@ int df_usage(struct df_spawner *s, const char *executor, cJSON **ret, struct df_
         return df_fail_oom(err);
     if (executor && df_store_look(s->store, DF_KIND_EXECUTOR, executor, &found, err) < 0)
         return -1;
-    if (gather(&u, err) < 0 || answer(&u, doc, err) < 0)
+    if (gather(&u, err) < 0 || answer(&u, doc, err) < 0 ||
+        (!executor && s->config->mirror_directory && add_mirror(s->config, doc, err) < 0))
         return -1;
     *ret = DF_TAKE(doc);
     return 0;
@@ -210,10 +224,16 @@ int df_usage_measure(struct df_spawner *s, struct df_err *err)
     if (df_blob_each(s->blobs, "", measure_blob, bytes, err) < 0)
         return -1;
     struct df_metric *m = df_metric_gauge("dayfly_stored_bytes",
-                                          "What states, plans, logs and outputs take, as of the "
-                                          "last hourly look.",
+                                          "What states, plans, logs, outputs and mirrored "
+                                          "providers take, as of the last hourly look.",
                                           "kind");
     for (int kind = 0; kind <= DF_STORED_OUTPUTS; kind++)
         df_metric_set(m, df_stored_name((enum df_stored)kind), (double)bytes[kind]);
+    struct df_provider_usage mirror;
+    if (!s->config->mirror_directory)
+        return 0;
+    if (df_provider_mirror_measure(s->config, &mirror, err) < 0)
+        return -1;
+    df_metric_set(m, "providers", (double)mirror.bytes);
     return 0;
 }

@@ -8,7 +8,8 @@
 #include "spawner/spawner.h"
 
 /* *ret: {total: {<kind>: {count, bytes}}, executors: [{name, <kind>: {count, bytes}}], orphans:
- * {count, bytes}}; kinds as of df_stored_name(). executor: only this one, without orphans (NOT_FOUND);
+ * {count, bytes}, providers: {count, bytes, limit}}, the last one with providers.mirror.directory;
+ * kinds as of df_stored_name(). executor: only this one, without orphans (NOT_FOUND);
  * NULL: all. Reads documents and lists blobs, and reads none of these. The caller deletes. */
 int df_usage(struct df_spawner *s, const char *executor, cJSON **ret,
              struct df_err *err) DF_MUST_CHECK;

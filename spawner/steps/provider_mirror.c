@@ -3,11 +3,15 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 
+#include "common/archive/tree.h"
 #include "common/base/fs.h"
 #include "common/providers/lockfile.h"
 #include "spawner/steps/provider_registry.h"
+
+enum { MEASURES = 100 };
 
 struct request {
     const struct df_config *config;
@@ -55,30 +59,141 @@ static int open_registry(const struct request *q, struct df_provider_registry *r
     return df_provider_registry_open(q->source, q->config->mirror_ca_file, ret, err);
 }
 
+/* ---- room ---- */
+
+static enum df_tree_visit add_size(void *arg, const struct df_tree_entry *e, struct df_err *err)
+{
+    struct df_provider_usage *u = arg;
+    (void)err;
+    if (S_ISREG(e->st->st_mode)) {
+        u->bytes += e->st->st_size;
+        u->archives += df_ends_with(e->name, ".zip");
+    }
+    return DF_TREE_GO_ON;
+}
+
+int df_provider_mirror_measure(const struct df_config *c, struct df_provider_usage *ret,
+                               struct df_err *err)
+{
+    const struct df_provider_usage none = {.limit = c->mirror_max_mib * (int64_t)DF_MIB};
+    struct df_err why = {.os_errno = ENOENT};
+    /* A file that is renamed meanwhile ends a walk. */
+    for (int i = 0; why.os_errno == ENOENT && i < MEASURES; i++) {
+        struct df_provider_usage u = none;
+        why = (struct df_err){0};
+        if (!df_fs_exists(c->mirror_directory) ||
+            df_tree_walk(c->mirror_directory, add_size, &u, &why) == 0) {
+            *ret = u;
+            return 0;
+        }
+    }
+    (void)df_err_pass(err, &why);
+    return df_err_wrap(err, "providers.mirror.directory");
+}
+
+/* What the running downloads may still take. Of this process, because only the leader serves steps. */
+static struct {
+    pthread_mutex_t lock;
+    pthread_cond_t ended;
+    int64_t promised;
+} downloads = {PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, 0};
+
+static int fail_full(const struct request *q, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_LIMIT, "MirrorFull",
+                          "%s is not kept: the mirror of providers in %s would have more than the "
+                          "%lld MiB of providers.mirror.maxMiB. Remove archives that no module "
+                          "locks any more, or raise the limit",
+                          q->file, q->config->mirror_directory,
+                          (long long)q->config->mirror_max_mib);
+}
+
+/* With the lock. How much a download will take nobody knows: it waits while others leave less than the
+ * largest archive may have, and alone it gets what is left. */
+static int take_room(const struct request *q, int64_t *ret, struct df_err *err)
+{
+    const int64_t most = (int64_t)DF_LIMIT_PROVIDER_ARCHIVE;
+    for (;;) {
+        struct df_provider_usage used;
+        if (df_provider_mirror_measure(q->config, &used, err) < 0)
+            return -1;
+        int64_t left = used.limit - used.bytes - downloads.promised;
+        if (left <= 0 && !downloads.promised)
+            return fail_full(q, err);
+        if (left >= most || !downloads.promised) {
+            *ret = left < most ? left : most;
+            downloads.promised += *ret;
+            return 0;
+        }
+        (void)pthread_cond_wait(&downloads.ended, &downloads.lock);
+    }
+}
+
+static int reserve(const struct request *q, int64_t *ret, struct df_err *err)
+{
+    (void)pthread_mutex_lock(&downloads.lock);
+    int failed = take_room(q, ret, err);
+    (void)pthread_mutex_unlock(&downloads.lock);
+    return failed;
+}
+
+static void give_back(int64_t bytes)
+{
+    (void)pthread_mutex_lock(&downloads.lock);
+    downloads.promised -= bytes;
+    (void)pthread_cond_broadcast(&downloads.ended);
+    (void)pthread_mutex_unlock(&downloads.lock);
+}
+
 /* ---- an archive ---- */
 
-/* With the lock of the archive: what an earlier try left at the part's path is overwritten. */
-static int download(const struct request *q, const struct df_provider_archive *a,
-                    const char *directory, struct df_err *err)
+/* One that its registry has. All borrowed but what has an owner. */
+struct pull {
+    const struct request *q;
+    struct df_provider_archive archive;
+    struct df_provider_registry registry; /* owned */
+    struct df_provider_package package;   /* owned */
+    const char *directory;
+};
+
+static void pull_free(struct pull *p)
 {
-    DF_PROVIDER_REGISTRY struct df_provider_registry registry = {0};
-    DF_CLEANUP(df_provider_package_free) struct df_provider_package package = {0};
-    DF_FREE char *part = df_strf("%s/.%s.part", directory, q->file);
+    df_provider_registry_close(&p->registry);
+    df_provider_package_free(&p->package);
+}
+
+static int fill(struct pull *p, int fd, struct df_err *err)
+{
+    int64_t room = 0;
+    struct df_err why = {0};
+    if (reserve(p->q, &room, err) < 0)
+        return -1;
+    int failed = df_provider_registry_download(&p->registry, &p->package, fd, room, &why);
+    give_back(room);
+    if (!failed)
+        return 0;
+    return why.cls == DF_ERR_LIMIT && room < (int64_t)DF_LIMIT_PROVIDER_ARCHIVE
+               ? fail_full(p->q, err)
+               : df_err_pass(err, &why);
+}
+
+/* With the lock of the archive: what an earlier try left at the part's path is overwritten. */
+static int download(struct pull *p, struct df_err *err)
+{
+    DF_FREE char *part = df_strf("%s/.%s.part", p->directory, p->q->file);
     if (!part)
         return df_fail_oom(err);
-    if (open_registry(q, &registry, err) < 0 ||
-        df_provider_registry_package(&registry, a, &package, err) < 0)
-        return -1;
     DF_CLOSE int fd = open(part, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
     if (fd < 0)
         return df_fail_errno(err, errno, "providers.mirror.directory: create %s", part);
-    if (df_provider_registry_download(&registry, &package, fd, err) < 0) {
+    if (fill(p, fd, err) < 0) {
         (void)unlink(part);
         return -1;
     }
-    if (fsync(fd) < 0 || rename(part, q->path) < 0)
-        return df_fail_errno(err, errno, "rename to %s", q->path);
-    return df_provider_index_add(q->config->mirror_directory, a, package.sha256, err);
+    if (fsync(fd) < 0 || rename(part, p->q->path) < 0)
+        return df_fail_errno(err, errno, "rename to %s", p->q->path);
+    return df_provider_index_add(p->q->config->mirror_directory, &p->archive, p->package.sha256,
+                                 err);
 }
 
 /* Whoever waits for the lock finds the archive afterwards. */
@@ -92,19 +207,22 @@ static int lock_archive(const struct request *q, const char *directory, int *ret
                                                 : 0;
 }
 
+/* Nothing is made for an archive that the registry does not have. */
 static int pull_archive(const struct request *q, struct df_err *err)
 {
     DF_CLOSE int lock = -1;
     DF_FREE char *directory = df_strf("%s/%s", q->config->mirror_directory, q->source);
     DF_FREE char *name = strdup(q->file);
-    struct df_provider_archive a;
+    DF_CLEANUP(pull_free) struct pull p = {.q = q, .directory = directory};
     if (!directory || !name)
         return df_fail_oom(err);
-    if (!df_provider_archive_parse(name, q->source, &a))
+    if (!df_provider_archive_parse(name, q->source, &p.archive))
         return fail_missing(q, err);
-    if (df_fs_mkdirs(directory, 0755, err) < 0 || lock_archive(q, directory, &lock, err) < 0)
+    if (open_registry(q, &p.registry, err) < 0 ||
+        df_provider_registry_package(&p.registry, &p.archive, &p.package, err) < 0 ||
+        df_fs_mkdirs(directory, 0755, err) < 0 || lock_archive(q, directory, &lock, err) < 0)
         return -1;
-    return df_fs_exists(q->path) ? 0 : download(q, &a, directory, err);
+    return df_fs_exists(q->path) ? 0 : download(&p, err);
 }
 
 static int get_archive(const struct request *q, struct df_provider_file *ret, struct df_err *err)

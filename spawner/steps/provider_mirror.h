@@ -18,8 +18,16 @@ struct df_provider_file {
 
 /* source: "<host>/<namespace>/<type>". file: "index.json", "<version>.json" or an archive's name.
  * NOT_FOUND: the mirror has none. Others: the directory cannot be read, a registry does not
- * answer. */
+ * answer; LIMIT MirrorFull: there is no room for the archive. */
 int df_provider_mirror_get(const struct df_config *c, const char *source, const char *file,
                            struct df_provider_file *ret, struct df_err *err) DF_MUST_CHECK;
+
+/* What the directory has. */
+struct df_provider_usage {
+    int64_t archives, bytes; /* bytes: of all files */
+    int64_t limit; /* providers.mirror.maxMiB; a directory of `dayfly mirror` may have more */
+};
+int df_provider_mirror_measure(const struct df_config *c, struct df_provider_usage *ret,
+                               struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -112,10 +112,10 @@ int df_provider_registry_package(struct df_provider_registry *r,
 }
 
 int df_provider_registry_download(struct df_provider_registry *r,
-                                  const struct df_provider_package *p, int fd, struct df_err *err)
+                                  const struct df_provider_package *p, int fd, int64_t max_bytes,
+                                  struct df_err *err)
 {
-    const struct df_download d = {
-        .url = p->url, .fd = fd, .max_bytes = (int64_t)DF_LIMIT_PROVIDER_ARCHIVE};
+    const struct df_download d = {.url = p->url, .fd = fd, .max_bytes = max_bytes};
     char found[DF_SHA256_HEX];
     if (df_download(r->http, &d, NULL, err) < 0 || df_sha256_file_hex(fd, found, NULL, err) < 0)
         return -1;

@@ -197,6 +197,26 @@ def pulling(home, registry, tmp_path):
             yield tmp_path / "pulled" / INSIDE / "test/simple", MODULE.replace(Registry.HOST, INSIDE), tunnel
 
 
+def test_a_full_mirror_takes_no_more_and_says_how_full_it_is(home, registry, tmp_path):
+    place, text = tmp_path / "pulled", MODULE.replace(Registry.HOST, INSIDE)
+    size = max(len(a) for a in registry.archives.values())
+    limit = size // 2**20 + 1  # room for one archive of the two
+    place.mkdir()
+    (place / "other.zip").write_bytes(b"x" * (limit * 2**20 - size + 1))
+    with web.Tunnel(registry.address) as tunnel:
+        home.env.update(https_proxy=tunnel.url, no_proxy="localhost,127.0.0.1")
+        with Mirrored(home, directory=str(place), registries=[INSIDE], maxMiB=limit,
+                      caFile=registry.environment["SSL_CERT_FILE"]) as server:
+            assert "InitFailed" in home.dayfly("plan", home.module("m", text), code=1).stdout
+            assert f"more than the {limit} MiB of providers.mirror.maxMiB" in server.log.read_text()
+            assert [p.name for p in place.rglob("*.zip")] == ["other.zip"] and not list(place.rglob("*.part"))
+            usage = json.loads(home.dayfly("storage", "usage", "-o", "json").stdout)["providers"]
+            assert usage == {"count": 1, "bytes": limit * 2**20 - size + 1, "limit": limit * 2**20}
+            assert "Mirror of providers: 1, " in home.dayfly("storage", "usage").stdout
+            (place / "other.zip").unlink()
+            home.dayfly("plan", home.module("n", text))
+
+
 def test_what_the_mirror_has_not_is_downloaded_once_and_kept(home, registry, pulling):
     place, text, _ = pulling
     modules = [home.module(f"m{n}", text) for n in range(4)]

@@ -223,7 +223,7 @@ class Service(Release):
         super().__init__(place.home, place.namespace, place.tofu, "dayfly", runner={"image": {"repository": image, "tag": tag}},
                          persistence={"storageClass": "-", "size": "1Gi"},
                          placement={"allow": {"write": {"terrakube": {"fields": ["podSecurityContext", "securityContext", "nodeSelector", "tolerations", "labels", "annotations", "resources", "env",
-                                                                              "envFrom", "serviceAccountName", "configMapMounts", "podAnnotations", "pluginCache"], "serviceAccounts": ["*"], "configMaps": ["*"]}}}})
+                                                                              "envFrom", "serviceAccountName", "configMapMounts", "podAnnotations", "pluginCache"], "serviceAccounts": ["*"], "configMaps": ["*"], "metadata": ["terrakube.io/*"]}}}})
         self.full = "dayfly"
         volume = volume_of(place.namespace, place.directory / "data", "dayfly-data")
         place.stack.callback(place.cluster.kubectl, "delete", "pv", volume, "--wait=false")

@@ -178,7 +178,10 @@ static void a_secret_in_use_is_changed_by_force_alone_and_its_users_are_named(vo
     "\"plain\":{\"value\":\"at " VALUE "!\",\"type\":\"string\"},"                                 \
     "\"base64\":{\"value\":\"aHVudGVyMi1odW50ZXIy\",\"type\":\"string\"},"                         \
     "\"pin\":{\"value\":4815162342,\"type\":\"number\"},"                                          \
-    "\"map\":{\"value\":{\"" VALUE "\":1,\"x-" VALUE "\":[\"" VALUE "\"]},\"type\":\"dynamic\"},"  \
+    "\"map\":{\"value\":{\"" VALUE "\":1,\"x-" VALUE "\":[\"" VALUE "\"]},"                        \
+    "\"type\":[\"object\",{\"" VALUE "\":\"number\",\"x-" VALUE "\":[\"tuple\",[\"string\"]]}]},"  \
+    "\"closed\":{\"sensitive\":true,\"value\":{\"" VALUE "\":1},"                                  \
+    "\"type\":[\"object\",{\"" VALUE "\":\"number\"}]},"                                           \
     "\"region\":{\"value\":\"eu-west-1\",\"type\":\"string\"}},\"resources\":[]}"
 
 static void no_secret_of_an_executor_is_in_outputs_but_an_admins(void **state)

@@ -1,6 +1,7 @@
 /* The service as a mirror of providers: what it hands out, and to whom. */
 #include <sys/stat.h>
 
+#include "spawner/steps/provider_mirror.h"
 #include "spawner/steps/step_auth.h"
 #include "tests/unit/api_world.h"
 
@@ -134,6 +135,41 @@ static void a_service_without_a_mirror_says_so(void **state)
     assert_non_null(strstr(r.body, "providers.mirror.directory is not set"));
 }
 
+static bool has_made(const struct world *w, const char *name)
+{
+    DF_FREE char *path = df_strf("%s/mirror/%s", w->dir, name);
+    return df_fs_exists(path);
+}
+
+/* Each answer of "there is none" left a directory and a lock. */
+static void a_provider_that_no_registry_has_leaves_nothing(void **state)
+{
+    struct world *w = *state;
+    char token[65];
+    make_step(w, token);
+    assert_int_equal(df_strs_add(&w->config.mirror_registries, "127.0.0.1:1"), 0);
+    REPLY struct reply r =
+        fetch(w, token, "127.0.0.1:1/a/b/terraform-provider-b_1.0.0_linux_amd64.zip");
+    df_strs_free(&w->config.mirror_registries);
+    assert_true(r.status >= 500);
+    assert_false(has_made(w, "127.0.0.1:1"));
+}
+
+static void all_that_the_directory_has_is_counted(void **state)
+{
+    struct world *w = *state;
+    struct df_provider_usage used;
+    w->config.mirror_max_mib = 3;
+    assert_int_equal(df_provider_mirror_measure(&w->config, &used, NULL), 0);
+    assert_int_equal(used.archives, 1);
+    assert_int_equal(used.bytes, strlen("{\"versions\":{\"1.0.0\":{}}}") + strlen("PK{}k"));
+    assert_int_equal(used.limit, 3 * DF_MIB);
+    free(w->config.mirror_directory);
+    w->config.mirror_directory = path_in(w, "absent");
+    assert_int_equal(df_provider_mirror_measure(&w->config, &used, NULL), 0);
+    assert_int_equal(used.bytes, 0);
+}
+
 int main(void)
 {
 #define T(test) cmocka_unit_test_setup_teardown(test, set_up_mirror, tear_down_mirror)
@@ -142,6 +178,8 @@ int main(void)
         T(nobody_gets_anything_else),
         T(a_stranger_gets_nothing),
         T(a_service_without_a_mirror_says_so),
+        T(a_provider_that_no_registry_has_leaves_nothing),
+        T(all_that_the_directory_has_is_counted),
     };
     df_log_setup(DF_LOG_ERROR, false, "test");
     return cmocka_run_group_tests_name("provider_mirror", tests, NULL, NULL);
