@@ -175,8 +175,6 @@ static int run_apply(struct df_context *c, const char *plan, int *ret_code, stru
     (void)df_strs_add(&args, "-auto-approve");
     (void)df_strs_add(&args, DF_LOCK_TIMEOUT);
     add_parallelism(c, &args);
-    if (df_tool_apply_takes_varfiles(&c->tool))
-        df_args_add_all(&args, &c->varfiles.files);
     enum df_command_events events = df_args_add_events(c, &args);
     (void)df_strs_add(&args, plan);
     if (df_strs_check(&args, err) < 0)

@@ -35,6 +35,7 @@ static int run_reader(const struct df_context *c, const char *request, const cha
     if (df_process_own_path(&self, err) < 0)
         return -1;
     commander.program = self;
+    commander.tool = NULL;
     if (commander
             .walls) { /* the limits are for programs of the module: this one has its own caps */
         walls = *commander.walls;

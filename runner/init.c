@@ -10,25 +10,10 @@
 
 #define INIT_TAIL (256 * DF_KIB)
 
-/* Removes ESC [ ... m, in place. */
-static void remove_colours(char *text)
-{
-    char *to = text;
-    for (const char *p = text; *p;) {
-        size_t n = p[0] == '\x1b' && p[1] == '[' ? 2 + strspn(p + 2, "0123456789;") : 0;
-        if (n && p[n] == 'm')
-            p += n + 1;
-        else
-            *to++ = *p++;
-    }
-    *to = '\0';
-}
-
-static int fail_init(struct df_context *c, char *text, struct df_err *err)
+static int fail_init(struct df_context *c, const char *text, struct df_err *err)
 {
     struct df_failure f;
     char name[DF_TOOL_COMMAND_TEXT];
-    remove_colours(text);
     df_tool_read_failure(c, text, &f);
     c->logged = f;
     DF_FREE char *local = df_fs_join(c->source.module_dir, "terraform.tfstate");
@@ -52,7 +37,7 @@ static int run_init(struct df_context *c, const struct df_strs *args, struct df_
         return run;
     if (c->is_init_quiet && df_output_text(c->output, df_buf_str(&tail), tail.len, err) < 0)
         return -1;
-    return fail_init(c, tail.data ? tail.data : (char[]){""}, err);
+    return fail_init(c, df_buf_str(&tail), err);
 }
 
 /* Trusts the spawner, if `init` takes providers from it. */
@@ -108,8 +93,6 @@ int df_init(struct df_context *c, bool lock_readonly, struct df_err *err)
     df_args_add_colour(c, &args);
     if (lock_readonly)
         (void)df_strs_add(&args, "-lockfile=readonly");
-    if (df_tool_init_takes_varfiles(&c->tool))
-        df_args_add_all(&args, &c->varfiles.files);
     if (df_strs_check(&args, err) < 0 || df_calls_check(c, err) < 0 ||
         run_with_cache(c, &args, err) < 0)
         return df_err_reason(err, "InitFailed");

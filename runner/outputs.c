@@ -11,11 +11,8 @@ static int run_output(struct df_context *c, const char *path, const char *errors
                       struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
-    DF_BUF struct df_buf text = DF_BUF_INIT(DF_MIB);
     struct df_process process = DF_PROCESS_INIT;
     struct df_command_end end = {.code = -1};
-    struct df_failure f = {.summary = ""};
-    char name[DF_TOOL_COMMAND_TEXT];
     struct df_commander brief = c->commander;
     brief.is_brief = true;
     (void)df_strs_add(&args, "output");
@@ -25,12 +22,7 @@ static int run_output(struct df_context *c, const char *path, const char *errors
         df_command_start(&brief, &args, path, errors, &process, err) < 0 ||
         df_command_wait(&brief, &process, &end, err) < 0)
         return -1;
-    if (end.code == 0)
-        return 0;
-    if (df_fs_read_plain(errors, &text, NULL) == 0)
-        df_tool_read_failure(c, df_buf_str(&text), &f);
-    return df_failure_explain(&f, df_tool_command_name(&c->tool, "output", name), "RunnerFailed",
-                              c->terrakube != NULL, err);
+    return end.code == 0 ? 0 : df_tool_failed_aside(c, errors, "output", "RunnerFailed", err);
 }
 
 /* ---- masking ---- */

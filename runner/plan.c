@@ -82,7 +82,6 @@ static int run_plan(struct df_context *c, const char *plan_path, int *ret_code, 
     if (c->destroys)
         (void)df_strs_add(&args, "-destroy");
     enum df_command_events events = df_args_add_events(c, &args);
-    df_args_add_all(&args, &c->varfiles.files);
     df_args_add_all(&args, &c->varfiles.arguments);
     if (df_strs_check(&args, err) < 0)
         return -1;
@@ -137,6 +136,7 @@ static int start_show(struct df_context *c, const struct paths *f, const char *p
     brief.is_brief = true;
     (void)df_strs_add(&args, "show");
     (void)df_strs_add(&args, "-json");
+    (void)df_strs_add(&args, "-no-color");
     (void)df_strs_add(&args, plan);
     if (df_strs_check(&args, err) < 0)
         return -1;
@@ -181,17 +181,6 @@ static int show_text(struct df_context *c, const char *plan_path, struct df_err 
     return df_command_run(&c->commander, &args, DF_EVENTS_NONE, NULL, &end, err);
 }
 
-static int fail_show(struct df_context *c, const char *errors, struct df_err *err)
-{
-    DF_BUF struct df_buf text = DF_BUF_INIT(DF_MIB);
-    struct df_failure f = {.summary = ""};
-    char name[DF_TOOL_COMMAND_TEXT];
-    if (df_fs_read_plain(errors, &text, NULL) == 0)
-        df_tool_read_failure(c, df_buf_str(&text), &f);
-    return df_failure_explain(&f, df_tool_command_name(&c->tool, "show -json", name), "PlanFailed",
-                              false, err);
-}
-
 /* The plan as JSON, and as text if it was not printed yet. */
 static int show_plan(struct df_context *c, const struct paths *f, struct background_show *s,
                      struct df_err *err)
@@ -210,7 +199,7 @@ static int show_plan(struct df_context *c, const struct paths *f, struct backgro
     if (start_show(c, f, f->plan, &s->process, err) < 0 ||
         df_command_wait(&c->commander, &s->process, &end, err) < 0)
         return -1;
-    return end.code == 0 ? 0 : fail_show(c, f->errors, err);
+    return end.code == 0 ? 0 : df_tool_failed_aside(c, f->errors, "show -json", "PlanFailed", err);
 }
 
 /* ---- collect ---- */

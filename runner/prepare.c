@@ -249,6 +249,8 @@ int df_prepare_workspace(struct df_context *c, struct df_err *err)
         return df_fail_oom(err);
     c->commander = (struct df_commander){
         .program = c->tool.path,
+        .tool = &c->tool,
+        .variables = &c->varfiles.files,
         .directory = c->source.module_dir,
         .env = &c->workspace.env,
         .fifo_path = c->fifo_path,

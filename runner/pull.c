@@ -1,22 +1,7 @@
 #include "runner/pull.h"
 
 #include "common/base/fs.h"
-#include "runner/tofu/failure.h"
 #include "runner/tool_run.h"
-
-#define TAIL_MAX (256 * DF_KIB)
-
-static int fail_pull(struct df_context *c, const char *errors, struct df_err *err)
-{
-    DF_BUF struct df_buf text = DF_BUF_INIT(TAIL_MAX);
-    struct df_failure f;
-    char name[DF_TOOL_COMMAND_TEXT];
-    (void)!df_fs_read_plain(errors, &text, NULL);
-    df_tool_read_failure(c, df_buf_str(&text), &f);
-    c->logged = f;
-    return df_failure_explain(&f, df_tool_command_name(&c->tool, "state pull", name),
-                              "StateCommandFailed", false, err);
-}
 
 int df_pull(struct df_context *c, const char *file, struct df_err *err)
 {
@@ -30,11 +15,13 @@ int df_pull(struct df_context *c, const char *file, struct df_err *err)
         return df_fail_oom(err);
     (void)df_strs_add(&args, "state");
     (void)df_strs_add(&args, "pull");
+    (void)df_strs_add(&args, "-no-color");
     if (df_fs_remove_tree(file, err) < 0 || df_fs_remove_tree(errors, err) < 0)
         return df_err_reason(err, "RunnerFailed");
     if (df_strs_check(&args, err) < 0 ||
         df_command_start(&brief, &args, file, errors, &process, err) < 0 ||
         df_command_wait(&brief, &process, &end, err) < 0)
         return -1;
-    return end.code == 0 ? 0 : fail_pull(c, errors, err);
+    return end.code == 0 ? 0
+                         : df_tool_failed_aside(c, errors, "state pull", "StateCommandFailed", err);
 }

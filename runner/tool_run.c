@@ -4,12 +4,15 @@
 
 #include "common/base/backoff.h"
 #include "common/base/clock.h"
+#include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
 
 /* The tool itself waits for a spawner that restarts. These tries are for a spawner that dies again
  * while it sends the state. */
 enum { TRIES_MAX = 5, PAUSE_MIN_MS = 1000, PAUSE_MAX_MS = 4000 };
+
+#define ERRORS_MAX DF_MIB
 
 static void read_text(const char *text, struct df_failure *ret)
 {
@@ -67,12 +70,34 @@ int df_tool_run(struct df_context *c, const struct df_strs *args, enum df_comman
 
 /* ---- failures ---- */
 
+/* Removes ESC [ ... m, in place. */
+static void remove_colours(char *text)
+{
+    char *to = text;
+    for (const char *p = text; *p;) {
+        size_t n = p[0] == '\x1b' && p[1] == '[' ? 2 + strspn(p + 2, "0123456789;") : 0;
+        if (n && p[n] == 'm')
+            p += n + 1;
+        else
+            *to++ = *p++;
+    }
+    *to = '\0';
+}
+
+/* What people may see of the text: masked, without colours. */
+static const char *clean_text(const struct df_context *c, const char *text, struct df_buf *out)
+{
+    if (df_redact_string(df_masks_set(c->masks), text, out, NULL) < 0)
+        return "";
+    if (out->data)
+        remove_colours(out->data);
+    return df_buf_str(out);
+}
+
 void df_tool_read_failure(const struct df_context *c, const char *text, struct df_failure *ret)
 {
     DF_BUF struct df_buf clean = DF_BUF_INIT(2 * strlen(text) + 1);
-    *ret = (struct df_failure){.summary = ""};
-    if (df_redact_string(df_masks_set(c->masks), text, &clean, NULL) == 0)
-        df_failure_from_text(df_buf_str(&clean), ret);
+    df_failure_from_text(clean_text(c, text, &clean), ret);
 }
 
 /* "2026-01-01 10:00:00.123 +0000 UTC" as RFC 3339; false for another form. */
@@ -122,4 +147,17 @@ int df_tool_failed(struct df_context *c, const struct df_failure *f, const char 
     if (note_holder(c, &holder, &why) < 0)
         df_warn("the holder of the lock is not in the result: %s", why.message);
     return -1;
+}
+
+int df_tool_failed_aside(struct df_context *c, const char *errors, const char *words,
+                         const char *fallback, struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(ERRORS_MAX);
+    DF_BUF struct df_buf clean = DF_BUF_INIT(2 * ERRORS_MAX + 1);
+    struct df_failure f;
+    (void)!df_fs_read_plain(errors, &text, NULL);
+    read_text(clean_text(c, df_buf_str(&text), &clean), &f);
+    if (df_output_text(c->output, df_buf_str(&text), text.len, NULL) == 0)
+        c->logged = f;
+    return df_tool_failed(c, &f, words, fallback, err);
 }

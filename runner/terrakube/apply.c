@@ -101,9 +101,7 @@ static int run_command(struct df_context *c, const struct change *change, int *r
     df_args_add_colour(c, &args);
     (void)df_strs_add(&args, "-auto-approve");
     enum df_command_events events = df_args_add_events(c, &args);
-    if (!change->has_plan)
-        df_args_add_all(&args, &c->terrakube->variables);
-    else
+    if (change->has_plan)
         (void)df_strs_add(&args, DF_TERRAKUBE_PLAN_FILE);
     return df_terrakube_command_run(c, &args, events, ret_code, err);
 }

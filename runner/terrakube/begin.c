@@ -124,7 +124,7 @@ static int add_variables(struct df_context *c, struct df_err *err)
         mask_secrets(c, &module, err) < 0)
         return -1;
     return df_terrakube_variables_write(t->payload->variables, &module, c->dirs->secret,
-                                        &t->variables, err);
+                                        &c->varfiles.files, err);
 }
 
 /* ---- scripts and init ---- */

@@ -7,7 +7,6 @@ void df_terrakube_flow_free(struct df_terrakube *t)
     df_terrakube_watch_free(t->watch);
     df_terrakube_job_free(&t->job);
     df_terrakube_scripts_free(&t->scripts);
-    df_strs_wipe(&t->variables);
     df_str_wipe(&t->output_json);
     free(t->plan_place);
     free(t->known_hosts);

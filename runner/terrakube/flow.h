@@ -39,16 +39,15 @@ struct df_terrakube {
     struct df_terrakube_job job; /* as the API showed it last */
     struct df_terrakube_watch *watch;
     struct df_terrakube_scripts scripts;
-    struct df_strs variables; /* -var and -var-file */
-    char *known_hosts;        /* of ssh servers; NULL: any */
-    char *output_json;        /* of `output -json`; or NULL */
-    char *plan_place;         /* for job.terraformPlan; NULL: no plan is stored */
-    int plan_code;            /* of -detailed-exitcode; -1: nothing was planned */
-    char commit[65];          /* of the source; "" before it is known */
-    bool is_unheard;          /* the API did not give the job: it is told nothing more */
-    bool is_announced;        /* the API knows that the step runs */
-    bool has_begun;           /* something of the user ran: a second start would repeat it */
-    bool is_told;             /* the API knows how the step ended, or whose it is */
+    char *known_hosts; /* of ssh servers; NULL: any */
+    char *output_json; /* of `output -json`; or NULL */
+    char *plan_place;  /* for job.terraformPlan; NULL: no plan is stored */
+    int plan_code;     /* of -detailed-exitcode; -1: nothing was planned */
+    char commit[65];   /* of the source; "" before it is known */
+    bool is_unheard;   /* the API did not give the job: it is told nothing more */
+    bool is_announced; /* the API knows that the step runs */
+    bool has_begun;    /* something of the user ran: a second start would repeat it */
+    bool is_told;      /* the API knows how the step ended, or whose it is */
 };
 
 /* Frees what the flow owns, not what it borrows. */

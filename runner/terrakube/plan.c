@@ -34,7 +34,6 @@ static int run_plan(struct df_context *c, int *ret_code, struct df_err *err)
     if (c->destroys)
         (void)df_strs_add(&args, "-destroy");
     enum df_command_events events = df_args_add_events(c, &args);
-    df_args_add_all(&args, &t->variables);
     return df_terrakube_command_run(c, &args, events, ret_code, err);
 }
 

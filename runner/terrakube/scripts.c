@@ -287,6 +287,7 @@ static int run_script(struct df_context *c, const struct df_terrakube_scripts *s
         (void)df_strs_add(&args, path);
     struct df_commander commander = c->commander;
     commander.program = program;
+    commander.tool = NULL;
     commander.directory = s->directory;
     commander.env = &env;
     commander.pid_path = NULL;

@@ -64,19 +64,35 @@ static const char **compose_env(const struct df_commander *c)
     return env;
 }
 
+/* The variables stand behind the words of the command: "state rm -var-file=x ADDRESS". The caller frees
+ * only the array. */
+static const char **compose_argv(const struct df_commander *c, const struct df_strs *args)
+{
+    bool takes = c->tool && c->variables && df_tool_takes_variables(c->tool, args);
+    size_t more = takes ? c->variables->len : 0, n = 0;
+    size_t words = args->len ? 1 + df_streq(args->items[0], "state") : 0;
+    const char **argv = calloc(args->len + more + 2, sizeof *argv);
+    if (!argv)
+        return NULL;
+    argv[n++] = c->program;
+    for (size_t i = 0; i < args->len; i++) {
+        argv[n++] = args->items[i];
+        for (size_t k = 0; i + 1 == words && k < more; k++)
+            argv[n++] = c->variables->items[k];
+    }
+    return argv;
+}
+
 static int spawn_tool(const struct df_commander *c, const struct df_strs *args, const int fds[2],
                       enum orphan orphan, struct df_process *ret, struct df_err *err)
 {
-    DF_FREE const char **argv = calloc(args->len + 2, sizeof *argv);
+    DF_FREE const char **argv = compose_argv(c, args);
     DF_FREE const char **env = compose_env(c);
     int next_ms;
     if (!argv || !env)
         return df_fail_oom(err);
     if (df_output_renew(c->output, &next_ms, err) < 0)
         return -1;
-    argv[0] = c->program;
-    for (size_t i = 0; i < args->len; i++)
-        argv[i + 1] = args->items[i];
     const struct df_walls *walls = c->walls;
     bool is_init = args->len && df_streq(args->items[0], "init");
     const struct df_process_options o = {.argv = argv,

@@ -16,11 +16,14 @@
 #include "runner/report/output.h"
 #include "runner/stop.h"
 #include "runner/tofu/isolation.h"
+#include "runner/tofu/tool.h"
 
 /* How the commands of a step are run. All borrowed. */
 struct df_commander {
     const char *program;
-    const char *directory; /* the module */
+    const struct df_tool *tool;      /* whose program it is; NULL: another one */
+    const struct df_strs *variables; /* of the tool's commands: -var, -var-file */
+    const char *directory;           /* the module */
     const struct df_strs *env;
     const char *fifo_path; /* for DF_EVENTS_ASIDE; created for each command */
     const char *pid_path;  /* or NULL */
@@ -49,7 +52,9 @@ struct df_command_end {
     bool lost;    /* some of its output did not reach the report */
 };
 
-/* Runs `program args...` and passes text and events to the output. tail: gets the end of the text,
+/* Every command of the tool that takes variables (df_tool_takes_variables()) gets them: args has none.
+ *
+ * Runs `program args...` and passes text and events to the output. tail: gets the end of the text,
  * unredacted, within its cap; or NULL. A non-zero exit code is not a failure of this function. */
 int df_command_run(const struct df_commander *c, const struct df_strs *args,
                    enum df_command_events events, struct df_buf *tail, struct df_command_end *ret,

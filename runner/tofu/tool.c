@@ -3,11 +3,12 @@
 static const struct df_version v1_8 = {.number = {1, 8, 0}}, v1_10 = {.number = {1, 10, 0}},
                                v1_12 = {.number = {1, 12, 0}};
 
-/* The members of type df_version: the first version with that feature; NULL: no version has it. */
+/* The members of type df_version: the first version with that feature; NULL: no version has it.
+ * variables: of every command; plan_variables: of an apply of a plan. */
 static const struct {
     const char *name, *program, *title;
     enum df_hcl_tool hcl;
-    const struct df_version *json_into, *init_varfiles, *apply_varfiles, *oci_mirror,
+    const struct df_version *json_into, *variables, *plan_variables, *oci_mirror,
         *backend_templates;
 } kinds[DF_TOOL_KINDS] = {
     [DF_TOOL_OPENTOFU] = {.name = "opentofu",
@@ -15,15 +16,15 @@ static const struct {
                           .title = "OpenTofu v",
                           .hcl = DF_HCL_OPENTOFU,
                           .json_into = &v1_12,
-                          .init_varfiles = &v1_8,
-                          .apply_varfiles = &v1_8,
+                          .variables = &v1_8,
+                          .plan_variables = &v1_8,
                           .oci_mirror = &v1_10,
                           .backend_templates = &v1_8},
     [DF_TOOL_TERRAFORM] = {.name = "terraform",
                            .program = "terraform",
                            .title = "Terraform v",
                            .hcl = DF_HCL_TERRAFORM,
-                           .apply_varfiles = &v1_10},
+                           .plan_variables = &v1_10},
 };
 
 const char *df_tool_kind_name(enum df_tool_kind kind)
@@ -106,17 +107,26 @@ bool df_tool_has_oci_mirror(const struct df_tool *t)
     return has_since(t, kinds[t->kind].oci_mirror);
 }
 
-bool df_tool_init_takes_varfiles(const struct df_tool *t)
-{
-    return has_since(t, kinds[t->kind].init_varfiles);
-}
-
 bool df_tool_evaluates_backend(const struct df_tool *t)
 {
     return has_since(t, kinds[t->kind].backend_templates);
 }
 
-bool df_tool_apply_takes_varfiles(const struct df_tool *t)
+/* Behind the options of an apply is the file of a plan. */
+static bool applies_plan(const struct df_strs *args)
 {
-    return has_since(t, kinds[t->kind].apply_varfiles);
+    return df_streq(args->items[0], "apply") && args->items[args->len - 1][0] != '-';
+}
+
+bool df_tool_takes_variables(const struct df_tool *t, const struct df_strs *args)
+{
+    static const char *const always[] = {"plan", "apply", "destroy", "import"};
+    if (!args->len)
+        return false;
+    if (applies_plan(args))
+        return has_since(t, kinds[t->kind].plan_variables);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(always); i++)
+        if (df_streq(args->items[0], always[i]))
+            return true;
+    return has_since(t, kinds[t->kind].variables);
 }

@@ -7,6 +7,7 @@
 #ifndef DF_TOFU_TOOL_H
 #define DF_TOFU_TOOL_H
 
+#include "common/base/strs.h"
 #include "common/hcl/hcl.h"
 #include "common/json/json.h"
 #include "runner/tofu/version.h"
@@ -53,10 +54,10 @@ const char *df_tool_command_name(const struct df_tool *t, const char *command,
 bool df_tool_has_json_into(const struct df_tool *t);
 /* True if the tool can install providers from an OCI registry. */
 bool df_tool_has_oci_mirror(const struct df_tool *t);
-/* True if `init` or `apply` accepts variable files, as `plan` does. `init` may need the values of
- * variables; `apply` compares them with those in the plan, and needs ephemeral ones again. */
-bool df_tool_init_takes_varfiles(const struct df_tool *t);
-bool df_tool_apply_takes_varfiles(const struct df_tool *t);
+/* True if the command with these arguments accepts variables (-var, -var-file). Besides what plans,
+ * it may need their values for module sources, backends and the encryption of states and plans; the
+ * apply of a plan compares them with those in it, and needs ephemeral ones again. */
+bool df_tool_takes_variables(const struct df_tool *t, const struct df_strs *args);
 /* True if the texts of a backend block in JSON are templates; the others take them literally. */
 bool df_tool_evaluates_backend(const struct df_tool *t);
 

@@ -12,7 +12,7 @@
 
 void df_varfiles_free(struct df_varfiles *v)
 {
-    df_strs_free(&v->files);
+    df_strs_wipe(&v->files);
     df_strs_free(&v->arguments);
 }
 

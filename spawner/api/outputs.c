@@ -17,6 +17,23 @@ static bool is_managed(const cJSON *executor)
     return !type || df_streq(type, "managed");
 }
 
+/* Of a state without outputs: it may be one that cannot be read. */
+static int check_readable(struct df_spawner *s, const char *executor_uid, int64_t version,
+                          struct df_err *err)
+{
+    struct df_err why = {0};
+    bool is_encrypted = false;
+    if (df_state_is_encrypted(s->states, executor_uid, version, &is_encrypted, &why) < 0 &&
+        why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
+    if (!is_encrypted)
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, DF_STATE_ENCRYPTED,
+                          "the state is encrypted by the tool, so its outputs cannot be read here: "
+                          "the log of the run that applied them has those that are not sensitive, "
+                          "and `dayfly state exec` gives the tool the state");
+}
+
 /* Returns those of a version of the managed state. */
 static int of_state(struct df_spawner *s, const char *executor_uid, int64_t version,
                     enum df_outputs_view view, cJSON **ret, struct df_err *err)
@@ -24,6 +41,7 @@ static int of_state(struct df_spawner *s, const char *executor_uid, int64_t vers
     DF_SECRET_JSON cJSON *outputs = NULL;
     bool all = view == DF_OUTPUTS_SENSITIVE;
     if (df_state_outputs(s->states, executor_uid, version, all, &outputs, err) < 0 ||
+        (!outputs->child && check_readable(s, executor_uid, version, err) < 0) ||
         (view == DF_OUTPUTS_MASKED && df_shown_apply(s, executor_uid, version, outputs, err) < 0))
         return -1;
     *ret = DF_TAKE(outputs);

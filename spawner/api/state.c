@@ -123,8 +123,9 @@ int df_gate_step_state_write(struct df_request *req, struct df_err *err)
 
 int df_state_failed(const char *executor, struct df_err *err)
 {
-    return df_streq(err->reason, "StateUnreadable") ? df_err_wrap(err, "executor %s", executor)
-                                                    : -1;
+    bool is_nameless =
+        df_streq(err->reason, "StateUnreadable") || df_streq(err->reason, DF_STATE_ENCRYPTED);
+    return is_nameless ? df_err_wrap(err, "executor %s", executor) : -1;
 }
 
 static int adopt_state(cJSON *executor, void *arg, struct df_err *err)

@@ -18,7 +18,8 @@ int df_state_executor(const struct df_request *req, char ret_uid[64],
 int df_respond_state(const struct df_request *req, struct df_response *res, const char *uid,
                      int64_t version, struct df_err *err) DF_MUST_CHECK;
 
-/* Puts the executor's name in front of StateUnreadable, which has only its uid. Returns -1. */
+/* Puts the executor's name in front of StateUnreadable and StateEncrypted, which have only its uid.
+ * Returns -1. */
 int df_state_failed(const char *executor, struct df_err *err);
 
 /* Records that a person has stored a state: the executor of the request counts as provisioned. */

@@ -35,7 +35,8 @@
     {"parallelism", 0, "NUMBER", "operations of the tool at once", NULL},                          \
     {"compact-warnings", 0, NULL, "each warning of the tool in one line", NULL}
 /* Options of all commands that create a run. */
-#define RUN_OPTIONS  VAR, VAR_FILE, SECRET_VAR, ENV, NO_ENV, ARG, TOOL_OPTIONS, PRIORITY, CLASS, DETACH, DOCUMENT
+#define INPUT_OPTIONS VAR, VAR_FILE, SECRET_VAR, ENV, NO_ENV
+#define RUN_OPTIONS  INPUT_OPTIONS, ARG, TOOL_OPTIONS, PRIORITY, CLASS, DETACH, DOCUMENT
 /* Options that describe the module. */
 #define SOURCE_OPTIONS                                                                             \
     {"name", 'n', "NAME", "executor; default: derived from the directory or URL", NULL},       \
@@ -170,8 +171,7 @@ static const struct df_option push_options[] = {
     {0}};
 static const struct df_option change_options[] = {
     {"dry-run", 0, NULL, "show what would change, and change nothing", NULL},
-    ENV,
-    NO_ENV,
+    INPUT_OPTIONS,
     DETACH,
     DOCUMENT,
     {0}};
@@ -183,13 +183,12 @@ static const struct df_option migrate_options[] = {
     {"filename", 'f', "FILE", "the storage as YAML or JSON: what spec.storage has", NULL},
     {"back", 0, NULL, "to the storage that the last move left", NULL},
     {"confirm", 0, NULL, "forget that storage; nothing is removed there", NULL},
-    ENV,
-    NO_ENV,
+    INPUT_OPTIONS,
     DETACH,
     DOCUMENT,
     {0}};
-static const struct df_option import_options[] = {ENV, NO_ENV, DETACH, DOCUMENT, {0}};
-static const struct df_option push_errored_options[] = {ENV, NO_ENV, {0}};
+static const struct df_option import_options[] = {INPUT_OPTIONS, DETACH, DOCUMENT, {0}};
+static const struct df_option push_errored_options[] = {INPUT_OPTIONS, {0}};
 static const struct df_option lock_options[] = {
     {"reason", 0, "TEXT", "shown to everybody who finds the lock", NULL}, {0}};
 static const struct df_option secret_set_options[] = {

@@ -207,17 +207,15 @@ static int check_keep(const struct df_args *args, const cJSON *body, struct df_e
     return 0;
 }
 
-static int get_executor(struct df_cli *cli, const char *name, cJSON **ret, struct df_err *err)
-{
-    DF_FREE char *path = df_path("executors", name, NULL);
-    return path ? df_cli_call(cli, "GET", path, NULL, ret, err) : df_fail_oom(err);
-}
-
 /* Moves sealed values into the request's secrets, and adds those of the shell. */
 static int add_secrets(struct df_cli *cli, const char *name, cJSON *body, struct df_err *err)
 {
+    DF_FREE char *path = df_path("executors", name, NULL);
     DF_JSON cJSON *executor = NULL;
-    if (get_executor(cli, name, &executor, err) < 0 || df_sealing_add(cli, executor, body, err) < 0)
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(cli, "GET", path, NULL, &executor, err) < 0 ||
+        df_sealing_add(cli, executor, body, err) < 0)
         return -1;
     return df_caller_add(cli, executor, body, err);
 }
@@ -225,9 +223,8 @@ static int add_secrets(struct df_cli *cli, const char *name, cJSON *body, struct
 int df_request_state_run(struct df_cli *cli, const char *executor, cJSON *body, int signals_fd,
                          struct df_err *err)
 {
-    DF_JSON cJSON *doc = NULL;
-    if (get_executor(cli, executor, &doc, err) < 0 || df_caller_check(cli, err) < 0 ||
-        df_caller_add(cli, doc, body, err) < 0)
+    if (df_variables_read(&cli->args, body, err) < 0 || df_cli_connect(cli, err) < 0 ||
+        df_caller_check(cli, err) < 0 || add_secrets(cli, executor, body, err) < 0)
         return -1;
     return df_request_run(cli, executor, "runs", body, signals_fd, err);
 }

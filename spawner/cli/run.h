@@ -12,8 +12,8 @@
 int df_request_run(struct df_cli *cli, const char *executor, const char *what, const cJSON *body,
                    int signals_fd, struct df_err *err);
 
-/* The same for a command on the state, as a run of `runs`: body gets the variables of the shell first
- * (caller.h). */
+/* The same for a command on the state, as a run of `runs`: body gets the variables of the options
+ * and of the shell first (caller.h). */
 int df_request_state_run(struct df_cli *cli, const char *executor, cJSON *body, int signals_fd,
                          struct df_err *err);
 

@@ -177,15 +177,20 @@ static int print_document(const struct df_cli *cli, const cJSON *run, const cJSO
     return df_cli_print_json(cli, doc, err);
 }
 
-/* How the run ended is told also while the storage of the outputs is away. *ret is unchanged then. */
+/* How the run ended is told also while the storage of the outputs is away, or if the state is
+ * encrypted: then people have seen them in the log. *ret is unchanged then. */
 static int fetch_outputs(struct df_cli *cli, const char *executor, cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
     if (df_outputs_fetch(cli, executor, ret, &why) == 0)
         return 0;
-    if (why.cls != DF_ERR_RETRY)
+    bool is_encrypted = df_streq(why.reason, "StateEncrypted");
+    if (why.cls != DF_ERR_RETRY && !is_encrypted)
         return df_err_pass(err, &why);
-    df_cli_note("the outputs of executor %s cannot be read now: %s", executor, why.message);
+    if (!is_encrypted)
+        df_cli_note("the outputs of executor %s cannot be read now: %s", executor, why.message);
+    else if (df_cli_output(cli)[0])
+        df_cli_note("no outputs: %s", why.message);
     return 0;
 }
 

@@ -519,12 +519,20 @@ static void a_bad_constraint_is_a_bad_step(void **state)
 
 /* ---- what differs between the tools ---- */
 
+static bool takes(const struct df_tool *t, const char *command, const char *last)
+{
+    DF_STRS struct df_strs args = {0};
+    (void)df_strs_add(&args, command);
+    (void)df_strs_add(&args, last);
+    return df_tool_takes_variables(t, &args);
+}
+
 static void each_tool_gets_what_its_version_has(void **state)
 {
     (void)state;
     static const struct {
         const char *banner;
-        bool json_into, init_varfiles, apply_varfiles;
+        bool json_into, variables, plan_variables;
     } table[] = {
         {"OpenTofu v1.7.9", false, false, false},    {"OpenTofu v1.8.0", false, true, true},
         {"OpenTofu v1.12.0-rc1", false, true, true}, {"OpenTofu v1.12.0", true, true, true},
@@ -537,8 +545,13 @@ static void each_tool_gets_what_its_version_has(void **state)
         if (df_tool_parse_banner(table[i].banner, &t, &err) < 0)
             fail_msg("%s: %s", table[i].banner, err.message);
         if (df_tool_has_json_into(&t) != table[i].json_into ||
-            df_tool_init_takes_varfiles(&t) != table[i].init_varfiles ||
-            df_tool_apply_takes_varfiles(&t) != table[i].apply_varfiles)
+            takes(&t, "init", "-input=false") != table[i].variables ||
+            takes(&t, "show", "-json") != table[i].variables ||
+            takes(&t, "state", "pull") != table[i].variables ||
+            takes(&t, "force-unlock", "-force") != table[i].variables ||
+            takes(&t, "apply", "/a/plan") != table[i].plan_variables ||
+            !takes(&t, "apply", "-auto-approve") || !takes(&t, "plan", "-out=x") ||
+            !takes(&t, "destroy", "-auto-approve") || !takes(&t, "import", "id"))
             fail_msg("%s", table[i].banner);
     }
 }

@@ -123,6 +123,11 @@ int df_state_prune(struct df_states *s, const char *executor_uid, const struct d
  * locked (CONFLICT StateLocked), and for the current or an empty version (USER); NOT_FOUND. */
 int df_state_rollback(struct df_states *s, const char *executor_uid, int64_t version,
                       const char *actor, struct df_err *err) DF_MUST_CHECK;
+/* The reason of what needs to read an encrypted state. */
+#define DF_STATE_ENCRYPTED "StateEncrypted"
+/* True for a version that OpenTofu has encrypted: nobody knows its outputs. NOT_FOUND: there is none. */
+int df_state_is_encrypted(struct df_states *s, const char *executor_uid, int64_t version, bool *ret,
+                          struct df_err *err) DF_MUST_CHECK;
 /* Returns the outputs of a version (0: the current one) as `tofu output -json` prints them.
  * Sensitive ones have no "value" unless show_sensitive is set; then the caller deletes *ret with
  * df_json_wipe(). {} if there is no state. */

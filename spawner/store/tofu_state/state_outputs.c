@@ -100,6 +100,19 @@ int df_state_outputs(struct df_states *s, const char *executor_uid, int64_t vers
     return read_outputs(fd, size, show_sensitive, ret, err);
 }
 
+int df_state_is_encrypted(struct df_states *s, const char *executor_uid, int64_t version, bool *ret,
+                          struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    int64_t size = 0;
+    struct df_state_head head = {0};
+    if (df_state_open(s, executor_uid, version, &fd, &size, err) < 0 ||
+        (size && df_state_scan(fd, &head, err) < 0))
+        return -1;
+    *ret = head.is_encrypted;
+    return 0;
+}
+
 int df_state_current_outputs(struct df_states *s, const char *executor_uid, cJSON **ret,
                              cJSON **ret_meta, struct df_err *err)
 {
