@@ -21,6 +21,7 @@
 #include "runner/tofu/failure.h"
 #include "runner/tofu/gate.h"
 #include "runner/tool_run.h"
+#include "runner/torn.h"
 
 enum { PLAN_NO_CHANGES = 0, PLAN_CHANGES = 2 }; /* of -detailed-exitcode */
 
@@ -77,7 +78,7 @@ static int run_plan(struct df_context *c, const char *plan_path, int *ret_code, 
     (void)df_strs_add(&args, "-input=false");
     (void)df_strs_add(&args, "-no-color");
     (void)df_strs_add(&args, "-detailed-exitcode");
-    (void)df_strs_add(&args, DF_LOCK_TIMEOUT);
+    (void)df_strs_add(&args, df_is_dry_run(c) ? "-lock=false" : DF_LOCK_TIMEOUT);
     (void)df_strs_addf(&args, "-out=%s", plan_path);
     if (c->destroys)
         (void)df_strs_add(&args, "-destroy");
@@ -86,6 +87,19 @@ static int run_plan(struct df_context *c, const char *plan_path, int *ret_code, 
     if (df_strs_check(&args, err) < 0)
         return -1;
     return df_tool_run(c, &args, events, !c->has_plugins, NULL, ret_code, err);
+}
+
+/* The state that is read without a lock may be one that is being written. */
+static int run_plan_whole(struct df_context *c, const char *plan_path, int *ret_code,
+                          struct df_err *err)
+{
+    for (int tries = 1;; tries++) {
+        if (run_plan(c, plan_path, ret_code, err) < 0)
+            return -1;
+        bool is_made = *ret_code == PLAN_NO_CHANGES || *ret_code == PLAN_CHANGES;
+        if (!is_made || !df_torn_plan(c, plan_path) || !df_torn_again(c, tries))
+            return 0;
+    }
 }
 
 static int fail_plan(struct df_context *c, struct df_err *err)
@@ -285,7 +299,7 @@ static int plan_and_store(struct df_context *c, const struct paths *f,
                           struct df_err *err)
 {
     int code = -1;
-    if (run_plan(c, f->plan, &code, err) < 0 ||
+    if (run_plan_whole(c, f->plan, &code, err) < 0 ||
         df_context_mark(c, "executed", df_real_us(), err) < 0)
         return -1;
     bool changes = code == PLAN_CHANGES;

@@ -1,18 +1,19 @@
 #include "runner/pull.h"
 
 #include "common/base/fs.h"
+#include "common/base/limits.h"
 #include "runner/tool_run.h"
+#include "runner/torn.h"
 
-int df_pull(struct df_context *c, const char *file, struct df_err *err)
+/* errors: the file for what the command says on standard error. */
+static int pull_once(const struct df_context *c, const char *file, const char *errors,
+                     int *ret_code, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
-    DF_FREE char *errors = df_fs_join(c->dirs->secret, "pull.err");
     struct df_process process = DF_PROCESS_INIT;
     struct df_command_end end = {.code = -1};
     struct df_commander brief = c->commander;
     brief.is_brief = true;
-    if (!errors)
-        return df_fail_oom(err);
     (void)df_strs_add(&args, "state");
     (void)df_strs_add(&args, "pull");
     (void)df_strs_add(&args, "-no-color");
@@ -22,6 +23,28 @@ int df_pull(struct df_context *c, const char *file, struct df_err *err)
         df_command_start(&brief, &args, file, errors, &process, err) < 0 ||
         df_command_wait(&brief, &process, &end, err) < 0)
         return -1;
-    return end.code == 0 ? 0
-                         : df_tool_failed_aside(c, errors, "state pull", "StateCommandFailed", err);
+    *ret_code = end.code;
+    return 0;
+}
+
+static bool was_torn(const struct df_context *c, const char *errors)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(256 * DF_KIB);
+    return df_fs_read_plain(errors, &text, NULL) == 0 && df_torn_text(c, df_buf_str(&text));
+}
+
+int df_pull(struct df_context *c, const char *file, struct df_err *err)
+{
+    DF_FREE char *errors = df_fs_join(c->dirs->secret, "pull.err");
+    if (!errors)
+        return df_fail_oom(err);
+    for (int tries = 1;; tries++) {
+        int code = -1;
+        if (pull_once(c, file, errors, &code, err) < 0)
+            return -1;
+        if (code == 0)
+            return 0;
+        if (!was_torn(c, errors) || !df_torn_again(c, tries))
+            return df_tool_failed_aside(c, errors, "state pull", "StateCommandFailed", err);
+    }
 }

@@ -7,6 +7,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "runner/torn.h"
 
 /* The tool itself waits for a spawner that restarts. These tries are for a spawner that dies again
  * while it sends the state. */
@@ -22,7 +23,7 @@ static void read_text(const char *text, struct df_failure *ret)
 }
 
 /* True if the command ended while it read the state. events: it printed events, which show its
- * errors and whether it worked on a resource. */
+ * errors and whether it worked on a resource. What it reads without a lock may be no state yet. */
 static bool ended_reading(const struct df_context *c, bool events, const struct df_buf *tail,
                           const struct df_command_end *end)
 {
@@ -30,13 +31,14 @@ static bool ended_reading(const struct df_context *c, bool events, const struct 
     struct df_failure f = {.summary = ""};
     if (end->code != 1 || end->stopped || end->lost)
         return false;
-    if (events && (s->errors != 1 || s->begun))
-        return false;
     if (events)
         df_failure_from_events(s, &f);
     else if (tail)
         read_text(df_buf_str(tail), &f);
-    return df_failure_is_broken_read(&f);
+    if (df_torn_text(c, f.summary) || df_torn_text(c, f.detail))
+        return true;
+    bool is_alone = !events || (s->errors == 1 && !s->begun);
+    return is_alone && df_failure_is_broken_read(&f);
 }
 
 /* False: the step must stop. */

@@ -1,12 +1,9 @@
 #include "runner/touched.h"
 
-#include <errno.h>
-#include <fcntl.h>
-
-#include "common/archive/archive.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "runner/managed.h"
+#include "runner/planned.h"
 #include "runner/pull.h"
 #include "runner/pulled.h"
 #include "runner/tofu/workspace.h"
@@ -24,20 +21,6 @@ static void states_wipe(struct states *s)
 {
     df_buf_wipe(&s->before);
     df_buf_wipe(&s->after);
-}
-
-static int read_before(const struct df_context *c, const char *plan, struct df_buf *ret,
-                       struct df_err *err)
-{
-    DF_FREE char *file = df_fs_join(c->dirs->secret, "before.tfstate");
-    DF_CLOSE int fd = -1;
-    if (!file)
-        return df_fail_oom(err);
-    if (df_fs_open_plain(plan, O_RDONLY, 0, &fd, err) < 0 || df_fs_remove_tree(file, err) < 0 ||
-        df_archive_unpack_one(fd, STATE_IN_PLAN, file, DF_LIMIT_STATE_COMPARED, err) < 0 ||
-        df_fs_read_plain(file, ret, err) < 0)
-        return -1;
-    return df_fs_remove_tree(file, err);
 }
 
 /* An apply of a managed state needs no `init`, without which `state pull` does not work. */
@@ -78,7 +61,7 @@ static bool has_same_state(struct df_context *c, const char *plan)
     DF_CLEANUP(states_wipe)
     struct states s = {DF_BUF_INIT(DF_LIMIT_STATE_COMPARED), DF_BUF_INIT(DF_LIMIT_STATE_COMPARED)};
     struct df_err why = {0};
-    return plan && read_before(c, plan, &s.before, &why) == 0 &&
+    return plan && df_planned_state(c, plan, &s.before, &why) == 0 &&
            read_after(c, &s.after, &why) == 0 && is_same(&s);
 }
 

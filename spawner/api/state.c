@@ -15,6 +15,7 @@ struct access {
     char run[64];
     const char *step_uid; /* NULL: a person */
     const char *actor;
+    bool may_lock;
     bool may_write;
     bool is_unwanted; /* the step was canceled, or has ended */
     bool gives_up;    /* so long ago that no answer may keep its tool any more */
@@ -78,6 +79,7 @@ int df_state_executor(const struct df_request *req, char ret_uid[64], struct df_
 static int of_person(struct df_request *req, struct access *ret, struct df_err *err)
 {
     *ret = (struct access){.actor = req->caller.name,
+                           .may_lock = true,
                            .may_write = req->caller.role >= DF_ROLE_WRITE,
                            .may_force = req->caller.role >= DF_ROLE_ADMIN};
     return df_state_executor(req, ret->executor_uid, err);
@@ -94,6 +96,7 @@ static int of_step(struct df_request *req, struct access *ret, struct df_err *er
         return err->cls == DF_ERR_DENIED ? df_err_reason(err, "Unauthorized") : -1;
     *ret = (struct access){.step_uid = uid,
                            .actor = "step",
+                           .may_lock = found.may_lock,
                            .may_write = found.may_write,
                            .is_unwanted = found.is_unwanted,
                            .gives_up = found.gives_up};
@@ -107,6 +110,14 @@ static int need_write(const struct access *a, struct df_err *err)
     return a->may_write ? 0
                         : df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
                                          "a plan may read and lock the state, not write it");
+}
+
+static int need_lock(const struct access *a, struct df_err *err)
+{
+    return a->may_lock
+               ? 0
+               : df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
+                                "a dry run reads the state as it is stored, without a lock");
 }
 
 int df_gate_step_state(struct df_request *req, struct df_err *err)
@@ -242,7 +253,7 @@ static int lock_state(struct df_request *req, struct df_response *res, const str
 {
     DF_JSON cJSON *info = NULL;
     cJSON *holder = NULL;
-    if (read_info(req, &info, err) < 0)
+    if (need_lock(a, err) < 0 || read_info(req, &info, err) < 0)
         return -1;
     for (bool released = true; released;) {
         if (df_state_lock(req->s->states, a->executor_uid, info, a->step_uid, &holder, err) == 0)
@@ -276,6 +287,8 @@ static int unlock_state(struct df_request *req, struct df_response *res, const s
 {
     DF_JSON cJSON *info = NULL;
     cJSON *holder = NULL;
+    if (need_lock(a, err) < 0)
+        return -1;
     if (req->body.len == 0)
         return force_unlock(req, a, err);
     if (read_info(req, &info, err) < 0)

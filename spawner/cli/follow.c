@@ -14,6 +14,7 @@
 #include "spawner/cli/signals.h"
 #include "spawner/cli/text.h"
 #include "spawner/model/model.h"
+#include "spawner/model/recipe.h"
 #include "spawner/model/waiting.h"
 
 #define PATIENCE_MS (5 * 60 * 1000) /* for a server that went away */
@@ -241,12 +242,12 @@ static int post(struct follow *f, const char *verb, struct df_err *err)
 
 /* ---- waiting for other runs ---- */
 
-/* The oldest unfinished run of the executor, if it is another one. Borrowed from runs. */
+/* The run of the executor whose turn it is, if it is another one. Borrowed from runs. */
 static const cJSON *run_ahead(const struct follow *f, const cJSON *runs)
 {
     const cJSON *run = NULL, *oldest = NULL;
     cJSON_ArrayForEach (run, runs) {
-        if (!df_run_is_final(run) &&
+        if (!df_run_is_final(run) && df_run_takes_turn(run) &&
             (!oldest || df_json_int(run, "spec.number", 0) < df_json_int(oldest, "spec.number", 0)))
             oldest = run;
     }
@@ -294,7 +295,7 @@ static int show_earlier_run(struct follow *f, const cJSON *other, struct df_err 
 /* Runs of an executor execute one at a time: prints which run this one waits for. */
 static int look_ahead(struct follow *f, struct df_err *err)
 {
-    if (!has_phase(f, "Pending") || df_mono_ms() < f->look_ms)
+    if (!has_phase(f, "Pending") || !df_run_takes_turn(f->run) || df_mono_ms() < f->look_ms)
         return 0;
     f->look_ms = df_mono_ms() + QUEUE_LOOK_MS;
     const char *executor = df_json_str(f->run, "spec.executorRef.name");

@@ -136,6 +136,7 @@ static const struct df_column run_details[] = {
     {"Message", "status.message", DF_CELL_TEXT, false},
     {"Waits since", "status.waiting.since", DF_CELL_TEXT, false},
     {"Waits for", "status.waiting.message", DF_CELL_TEXT, false},
+    {"Beside", "status.beside", DF_CELL_TEXT, false},
     {"Plan", "status.planSummary", DF_CELL_CHANGES, false},
     {"Applied", "status.applySummary", DF_CELL_CHANGES, false},
     {"Variables", "spec.variables", DF_CELL_KEYS, false},

@@ -1,6 +1,7 @@
 #include "spawner/control/run_message.h"
 
 #include "common/base/limits.h"
+#include "spawner/model/beside.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/model.h"
 #include "spawner/model/waiting.h"
@@ -22,12 +23,12 @@ static int clear(cJSON *run)
 /* While an approval needs more than a write token, the run's message says so. */
 static int report_approver(cJSON *run, struct df_err *err)
 {
-    return set(run,
-               df_strf("the plan destroys or forgets everything that executor %s holds: an admin must "
-                       "approve it (dayfly approve %s) or discard it",
-                       df_json_str(run, "spec.executorRef.name"),
-                       df_json_str(run, "metadata.name")),
-               err);
+    return set(
+        run,
+        df_strf("the plan destroys or forgets everything that executor %s holds: an admin must "
+                "approve it (dayfly approve %s) or discard it",
+                df_json_str(run, "spec.executorRef.name"), df_json_str(run, "metadata.name")),
+        err);
 }
 
 /* While a canceled or deleted run waits for its step, its message says how long that may take. */
@@ -64,6 +65,13 @@ int df_run_message_step(cJSON *run, const cJSON *plan, const cJSON *apply, struc
     if (is_planned && refused)
         return set(run, strdup(refused), err);
     return report_obstacle(run, apply ? apply : plan, err);
+}
+
+int df_run_message_beside(cJSON *run, const cJSON *beside, struct df_err *err)
+{
+    char words[256];
+    df_beside_words(run, beside, words, sizeof(words));
+    return words[0] && !df_json_str(run, "status.message") ? set(run, strdup(words), err) : 0;
 }
 
 /* It names none of the earlier runs: of the runs that wait, only the next one is woken when a run

@@ -10,6 +10,8 @@
 /* Of a run that has a step; apply may be NULL. */
 int df_run_message_step(cJSON *run, const cJSON *plan, const cJSON *apply,
                         struct df_err *err) DF_MUST_CHECK;
+/* Of one that takes no turn, after that: if there is nothing to say, what its plan does not know. */
+int df_run_message_beside(cJSON *run, const cJSON *beside, struct df_err *err) DF_MUST_CHECK;
 /* Of a run without steps. is_first: no earlier run of the executor is in its way. */
 int df_run_message_turn(cJSON *run, bool is_first, struct df_err *err) DF_MUST_CHECK;
 

@@ -23,6 +23,7 @@
 #include "spawner/control/standby_pool.h"
 #include "spawner/control/vanished_run.h"
 #include "spawner/journal/transitions.h"
+#include "spawner/model/beside.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/model/state_command.h"
@@ -43,6 +44,7 @@ struct pass {
     const cJSON *executor; /* NULL: deleted */
     const cJSON *plan;     /* its first step (plan or state); or NULL */
     const cJSON *apply;
+    const cJSON *beside; /* beside.h */
     bool is_first;
     bool lost_lives;  /* run.h */
     bool is_reopened; /* somebody wrote a final phase into its status */
@@ -55,6 +57,7 @@ static void free_pass(struct pass *p)
     df_shared_drop(p->executor);
     df_shared_drop(p->plan);
     df_shared_drop(p->apply);
+    df_shared_drop(p->beside);
 }
 
 /* ---- observe ---- */
@@ -113,6 +116,7 @@ static struct df_run_view view_of(const struct pass *p)
                                 .executor = p->executor,
                                 .plan = p->plan,
                                 .apply = p->apply,
+                                .beside = p->beside,
                                 .is_first = p->is_first,
                                 .lost_lives = p->lost_lives,
                                 .approval = p->c->s->config->approval};
@@ -125,12 +129,28 @@ static int observe_lost(struct pass *p, struct df_err *err)
     return lost ? df_lost_step_lives(p->c->s, p->run, lost, &p->lost_lives, err) : 0;
 }
 
+/* Of a run that takes no turn: the run whose turn it is as it begins. */
+static int observe_beside(struct pass *p, struct df_err *err)
+{
+    const char *noted = df_json_str(p->run, "status.beside");
+    char name[64] = "";
+    (void)snprintf(name, sizeof(name), "%s", noted ? noted : "");
+    bool is_open = df_beside_is_open(p->run);
+    if (is_open &&
+        df_lock_queue_first(p->c->s->store, DF_KIND_RUN, executor_name(p), name, err) < 0)
+        return -1;
+    if (name[0] && df_store_look_for(p->c->s->store, DF_KIND_RUN, name, &p->beside, err) < 0)
+        return -1;
+    return is_open && p->beside ? df_beside_note(p->run, p->beside, err) : 0;
+}
+
 /* A run that has a step is the first in the queue of its executor. */
 static int observe_turn(struct pass *p, struct df_err *err)
 {
     char first[64] = "";
     bool blocked = false;
-    p->is_first = p->plan || cJSON_GetArraySize(df_json_at(p->run, "status.steps")) > 0;
+    p->is_first = !df_run_takes_turn(p->run) || p->plan ||
+                  cJSON_GetArraySize(df_json_at(p->run, "status.steps")) > 0;
     if (p->is_first)
         return 0;
     if (df_lock_queue_first(p->c->s->store, DF_KIND_RUN, executor_name(p), first, err) < 0 ||
@@ -145,7 +165,7 @@ static int observe(struct pass *p, struct df_err *err)
     struct df_store *s = p->c->s->store;
     p->now_us = df_real_us();
     if (df_store_look_for(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
-        get_steps(p, err) < 0 || observe_turn(p, err) < 0 ||
+        get_steps(p, err) < 0 || observe_turn(p, err) < 0 || observe_beside(p, err) < 0 ||
         df_errored_observe(p->c->s, executor_name(p), &p->executor, err) < 0)
         return -1;
     return observe_lost(p, err);
@@ -270,7 +290,9 @@ static int copy_results(const struct pass *p, struct df_err *err)
         copy(status, "tool", p->plan, "status.tool", err) < 0 ||
         copy(status, "applySummary", p->apply, "status.planSummary", err) < 0 ||
         copy(status, "startedAt", p->plan, "metadata.creationTimestamp", err) < 0 ||
-        copy_waiting(p, status, err) < 0 || df_run_message_step(p->run, p->plan, p->apply, err) < 0)
+        copy_waiting(p, status, err) < 0 ||
+        df_run_message_step(p->run, p->plan, p->apply, err) < 0 ||
+        df_run_message_beside(p->run, p->beside, err) < 0)
         return -1;
     if (df_streq(df_json_str(p->run, "spec.decision.verdict"), "approved"))
         return copy(status, "approvedBy", p->run, "spec.decision.by", err);

@@ -537,10 +537,13 @@ static int note_last_run(cJSON *status, const cJSON *run, struct df_err *err)
     return df_json_set_str(last, "at", at, err);
 }
 
-/* True if the run is active or was started, and its current phase is not recorded in lastRun. */
+/* True if the run is active or was started, and its current phase is not recorded in lastRun. A run
+ * beside the active one is not recorded: it would hide that one. */
 static bool is_new_change(const cJSON *status, const cJSON *run)
 {
     const char *name = df_json_str(run, "metadata.name"), *phase = df_run_phase(run);
+    if (!df_run_takes_turn(run) && df_json_str(status, "activeRun"))
+        return false;
     if (df_streq(df_json_str(status, "lastRun.name"), name) &&
         df_streq(df_json_str(status, "lastRun.phase"), phase))
         return false;

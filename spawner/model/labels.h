@@ -15,6 +15,8 @@
 #define DF_LABEL_RESTORED "dayfly.dev/restored"
 /* Of an unfinished run: its executor; of an unfinished workflow: the lock on its target. */
 #define DF_LABEL_QUEUE "dayfly.dev/queue"
+/* Its value on a run that waits for none. No name of an executor has a dot. */
+#define DF_QUEUE_NONE "no.turn"
 #define DF_LABEL_LIVE "dayfly.dev/live" /* "true" on a step: its engine holds resources of it */
 /* On the same steps, to count them by: metadata.namespace, and spec.class if it has one. */
 #define DF_LABEL_LIVE_NAMESPACE "dayfly.dev/live-namespace"

@@ -17,6 +17,7 @@ static const struct df_recipe recipes[] = {
     [DF_ACTION_PROVISION] = {.steps = {PLAN("plan"), APPLY},
                              .count = 2,
                              .taken = 2,
+                             .takes_turn = true,
                              .leads_to = "provisioned",
                              .reason = "Applied",
                              .idle_reason = "NoChanges",
@@ -28,13 +29,15 @@ static const struct df_recipe recipes[] = {
     [DF_ACTION_DESTROY] = {.steps = {PLAN("plan-destroy"), APPLY},
                            .count = 2,
                            .taken = 2,
+                           .takes_turn = true,
                            .leads_to = "destroyed",
                            .reason = "Destroyed",
                            .idle_reason = "Destroyed",
                            .idle_message = "there was nothing to destroy"},
     [DF_ACTION_STATE] = {.steps = {{.name = "state", .action = "state", .writes = true}},
                          .count = 1,
-                         .taken = 1},
+                         .taken = 1,
+                         .takes_turn = true},
 };
 
 int df_run_action(const cJSON *run, enum df_action *ret, struct df_err *err)
@@ -53,10 +56,15 @@ const struct df_recipe *df_recipe_for(enum df_action action)
 
 const struct df_recipe *df_recipe_of(const cJSON *run)
 {
-    static const struct df_recipe none = {0};
+    static const struct df_recipe none = {.takes_turn = true};
     enum df_action action;
     struct df_err unknown = {0};
     return df_run_action(run, &action, &unknown) < 0 ? &none : &recipes[action];
+}
+
+bool df_run_takes_turn(const cJSON *run)
+{
+    return df_recipe_of(run)->takes_turn;
 }
 
 const struct df_recipe_step *df_recipe_step_for(const char *action)

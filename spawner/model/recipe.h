@@ -21,6 +21,7 @@ struct df_recipe {
     struct df_recipe_step steps[DF_RECIPE_STEPS];
     size_t count;
     size_t taken;         /* how many of the steps are executed: a dry-run ends with its plan */
+    bool takes_turn;      /* one after the other, under the state's lock; else beside any other */
     const char *leads_to; /* the executor's state after a success; NULL: unchanged */
     const char *reason;   /* of a run that executed all steps; NULL: that of its last step */
     const char *idle_reason, *idle_message; /* of a run whose plan has no changes */
@@ -34,6 +35,10 @@ int df_run_action(const cJSON *run, enum df_action *ret, struct df_err *err) DF_
 const struct df_recipe *df_recipe_for(enum df_action action);
 /* The recipe of the run's action; an empty recipe, without steps, if the action is unknown. */
 const struct df_recipe *df_recipe_of(const cJSON *run);
+
+/* Does the run wait until it is the first of its executor? One that only reads does not: it takes no
+ * lock and plans the state as it is stored. A run of an unknown action may write. */
+bool df_run_takes_turn(const cJSON *run);
 
 /* The actions of all steps, ended by NULL. */
 extern const char *const df_step_actions[];

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/approval.h"
+#include "spawner/model/beside.h"
 #include "spawner/model/errored_states.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/move.h"
@@ -37,7 +38,8 @@ static bool is_action(const cJSON *run, enum df_action action)
 
 const char *df_run_first_action(const cJSON *run, const cJSON *executor)
 {
-    bool destroying = df_streq(df_json_str(executor, "status.state"), "destroy");
+    const char *before = df_json_str(executor, "status.before.state");
+    bool destroying = df_streq(before ? before : df_json_str(executor, "status.state"), "destroy");
     return is_action(run, DF_ACTION_DRY_RUN) && destroying
                ? df_recipe_for(DF_ACTION_DESTROY)->steps[0].action
                : df_recipe_of(run)->steps[0].action;
@@ -195,6 +197,8 @@ static struct df_run_verdict finish_planned(const struct df_run_view *v,
                        "the plan is of an old state: %s, and that state is kept as an errored one "
                        "(`dayfly state errored %s`)",
                        words, df_json_str(v->executor, "metadata.name"));
+    else
+        df_beside_words(v->run, v->beside, end.message, sizeof(end.message));
     return end;
 }
 

@@ -13,7 +13,8 @@ bool df_run_is_final(const cJSON *run);
 const char *df_run_phase(const cJSON *run); /* never NULL; "Pending" at first */
 
 /* The action of its first step (recipe.h): a dry-run of an executor in state destroy plans what a
- * destroy would. Borrowed literal; NULL if the run's action is unknown. */
+ * destroy would, unless a destroy is only under way. Borrowed literal; NULL if the run's action is
+ * unknown. */
 const char *df_run_first_action(const cJSON *run, const cJSON *executor);
 
 /* Does the approval of the plan need the role admin? It does for a destroy, and for a provision
@@ -45,9 +46,10 @@ struct df_run_view {
     const cJSON *plan;     /* the TaskAction of its first step; NULL: not created yet. If the action
                               is unknown: of any step that has not ended */
     const cJSON *apply;    /* the same of its apply */
-    bool is_first;         /* the oldest unfinished run of its executor */
+    bool is_first;         /* the oldest unfinished run of its executor, or it takes no turn */
     bool lost_lives;       /* a process of its lost step (df_run_lost_step()) still lives */
     struct df_approval_rules approval;
+    const cJSON *beside; /* the run that status.beside names (beside.h); or NULL */
 };
 
 /* The one decision about a run. No step is created for a run of an unknown action; the run fails

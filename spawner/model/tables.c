@@ -232,6 +232,7 @@ static const struct df_field task_spec[] = {
     OBJECT("executorRef", executor_ref, .flags = DF_REQUIRED),
     STRING("targetResource", 256, .flags = DF_REQUIRED),
     NAME("planFrom"),
+    BOOL("dryRun", .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS, .flags = DF_TO_RUNNER),
     WHOLE("graceSeconds", 1, DF_WEEK_SECONDS, .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     WHOLE("pendingSeconds", 1, DF_WEEK_SECONDS),

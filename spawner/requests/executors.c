@@ -125,21 +125,27 @@ struct deletion {
     const char *actor;
 };
 
+/* A df_store_visit. */
+static int refuse_unfinished(const cJSON *run, void *arg, struct df_err *err)
+{
+    (void)arg;
+    if (!df_label_has(run, DF_LABEL_UNFINISHED))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
+                          "executor %s has unfinished runs: wait for them, or cancel them",
+                          df_json_str(run, "spec.executorRef.name"));
+}
+
 /* Checks the same version that is written. */
 static int check_deletion(const struct deletion *d, const cJSON *executor, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
-    DF_FREE char *label = df_strf(DF_LABEL_QUEUE "=%s", name);
-    int64_t unfinished = 0;
+    DF_FREE char *label = df_strf(DF_LABEL_EXECUTOR "=%s", name);
     if (!label)
         return df_fail_oom(err);
-    if (df_holdings_check_delete(d->s, executor, d->role, d->forget, err) < 0 ||
-        df_store_count(d->s->store, DF_KIND_RUN, label, &unfinished, err) < 0)
-        return -1;
-    if (!unfinished)
-        return 0;
-    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
-                          "executor %s has unfinished runs: wait for them, or cancel them", name);
+    return df_holdings_check_delete(d->s, executor, d->role, d->forget, err) < 0
+               ? -1
+               : df_store_each(d->s->store, DF_KIND_RUN, label, refuse_unfinished, NULL, err);
 }
 
 static int set_deleting(cJSON *executor, void *arg, struct df_err *err)

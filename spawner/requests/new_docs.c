@@ -238,7 +238,8 @@ int df_new_run_number(const struct df_config *config, cJSON *run, const cJSON *e
     if (df_json_set_str(ref, "uid", df_json_str(executor, "metadata.uid"), err) < 0 ||
         df_json_set(spec, "number", cJSON_CreateNumber((double)number), err) < 0 ||
         df_label_set(run, DF_LABEL_EXECUTOR, owner, err) < 0 ||
-        df_label_set(run, DF_LABEL_QUEUE, owner, err) < 0 ||
+        df_label_set(run, DF_LABEL_QUEUE, df_run_takes_turn(run) ? owner : DF_QUEUE_NONE, err) <
+            0 ||
         df_label_set(run, DF_LABEL_UNFINISHED, "true", err) < 0 ||
         df_json_set_str(status, "phase", "Pending", err) < 0)
         return -1;
@@ -366,7 +367,8 @@ static int fill_spec(cJSON *spec, const cJSON *run, const char *action,
     const struct df_recipe_step *step = df_recipe_step_for(action);
     if (set_inputs(spec, run, err) < 0 || df_json_set_str(spec, "action", action, err) < 0 ||
         df_json_set_str(spec, "engine", config->engine, err) < 0 ||
-        set_references(spec, run, step->plan_of, err) < 0)
+        set_references(spec, run, step->plan_of, err) < 0 ||
+        (!df_run_takes_turn(run) && df_json_set(spec, "dryRun", cJSON_CreateTrue(), err) < 0))
         return -1;
     return set_timeouts(spec, run, step->writes, config, err);
 }

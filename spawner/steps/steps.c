@@ -592,6 +592,7 @@ int df_step_state_access(struct df_spawner *s, const char *uid, const char *pass
     const char *run = df_json_str(task, "spec.runRef.name");
     (void)snprintf(a.executor_uid, sizeof(a.executor_uid), "%s", executor ? executor : "");
     (void)snprintf(a.run, sizeof(a.run), "%s", run ? run : "");
+    a.may_lock = !df_json_bool(task, "spec.dryRun", false);
     a.may_write = df_recipe_step_of(task)->writes;
     a.is_unwanted = df_task_is_canceled(task) || df_task_is_final(task);
     a.gives_up = df_real_us() >= df_task_gives_up_at(task);

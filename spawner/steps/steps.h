@@ -92,6 +92,7 @@ int df_step_result(struct df_spawner *s, const char *uid, const char *token, con
 struct df_step_state_access {
     char executor_uid[64];
     char run[64];
+    bool may_lock; /* not of a dry run, which would keep others from their turn */
     bool may_write;
     bool is_unwanted; /* the step was canceled, or has ended */
     bool gives_up;    /* df_task_gives_up_at() */

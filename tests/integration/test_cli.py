@@ -143,7 +143,7 @@ def test_who_waits_in_line_is_told_for_whom(home):
     assert "hello-2: Succeeded" in waiting.shown
 
 
-@pytest.mark.parametrize("args", [["run", "--auto-approve"], ["run"], ["plan"], ["plan", "-o", "json"], ["destroy"]])
+@pytest.mark.parametrize("args", [["run", "--auto-approve"], ["run"], ["run", "-o", "json"], ["destroy"]])
 def test_without_a_terminal_nobody_waits_behind_a_plan_that_waits_for_approval(home, args):
     module = home.module("hello", HELLO)
     home.dayfly("run", module, code=1, stdin=subprocess.DEVNULL)

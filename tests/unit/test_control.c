@@ -252,6 +252,50 @@ static void a_run_behind_another_says_so_until_its_turn_comes(void **state)
     report(&r, NOTHING_TO_DO);
 }
 
+/* ---- a run that takes no turn ---- */
+
+static void a_dry_run_beside_a_waiting_run_is_planned_without_a_lock(void **state)
+{
+    struct world *w = *state;
+    struct df_step_state_access a;
+    begin_planned(w);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    run(w, "net", "{'action':'dry-run'}");
+    struct runner r = claim(w, "net-2-plan");
+    assert_value(w, DF_KIND_TASK_ACTION, "net-2-plan", "spec.dryRun", "true");
+    assert_value(w, DF_KIND_RUN, "net-2", "status.beside", "net-1");
+    assert_int_equal(df_step_state_access(&w->s, r.uid, r.state_password, &a, NULL), 0);
+    assert_false(a.may_lock || a.may_write);
+    put_plan(&r, "net-2");
+    report(&r, PLANNED);
+    await_value(w, DF_KIND_RUN, "net-2", "status.phase", "Succeeded");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.status", "pending");
+    assert_value(w, DF_KIND_EXECUTOR, "net", "status.lastRun.name", "net-1");
+}
+
+static void a_run_does_not_wait_for_a_dry_run_and_a_deletion_does(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    make_executor(w, "net", "");
+    run(w, "net", "{'action':'dry-run'}");
+    start(w);
+    struct runner dry = claim(w, "net-1-plan");
+    run(w, "net", AUTO);
+    struct runner r = claim(w, "net-2-plan");
+    report(&r, NOTHING_TO_DO);
+    await_value(w, DF_KIND_RUN, "net-2", "status.phase", "Succeeded");
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "done");
+    assert_int_equal(df_request_mark_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "ann", NULL, &err),
+                     -1);
+    assert_non_null(strstr(err.message, "executor net has unfinished runs"));
+    report(&dry, NOTHING_TO_DO);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    assert_int_equal(df_request_mark_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "ann", NULL, &err),
+                     0);
+}
+
 int main(void)
 {
     df_log_setup(DF_LOG_ERROR, false, "test");
@@ -269,6 +313,8 @@ int main(void)
         TEST(a_decision_is_taken_once_and_only_when_asked_for),
         TEST(runs_of_one_executor_go_one_after_the_other_in_their_order),
         TEST(a_run_behind_another_says_so_until_its_turn_comes),
+        TEST(a_dry_run_beside_a_waiting_run_is_planned_without_a_lock),
+        TEST(a_run_does_not_wait_for_a_dry_run_and_a_deletion_does),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);
 }

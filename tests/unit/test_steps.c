@@ -422,7 +422,7 @@ static void a_plan_may_read_the_state_and_an_apply_may_write_it(void **state)
     struct runner r = claim(w, "net-1-plan");
     DF_FREE char *executor = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
     assert_int_equal(df_step_state_access(&w->s, r.uid, r.state_password, &a, NULL), 0);
-    assert_false(a.may_write);
+    assert_true(a.may_lock && !a.may_write);
     assert_string_equal(a.executor_uid, executor);
     assert_string_equal(a.run, "net-1");
     assert_fails(df_step_state_access(&w->s, r.uid, r.step_token, &a, &err), err, DF_ERR_DENIED,

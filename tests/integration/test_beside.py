@@ -1,0 +1,166 @@
+"""A dry run takes no turn and no lock: it plans the state as it is stored, beside a run that waits or works."""
+
+import json
+import subprocess
+import threading
+import time
+
+import pytest
+
+from lib.commands import begun, slow
+from lib.dayfly import Server, wait_for
+
+ONE = 'variable "n" { default = 1 }\nresource "terraform_data" "one" { input = var.n }\n'
+
+
+def create(home, name, module, **spec):
+    document = {"kind": "Executor", "metadata": {"name": name},
+                "spec": {"source": {"url": f"file://{module}"}, "runtime": {"name": home.runtime}, **spec}}
+    home.dayfly("create", "-f", "-", input=json.dumps(document))
+
+
+def phases(home):
+    return {r["metadata"]["name"]: r["status"]["phase"] for r in home.json("get", "runs")["items"]}
+
+
+def test_a_plan_beside_a_run_that_waits_for_approval_is_made_and_says_so(either_home):
+    home = either_home
+    module = home.module("net", ONE)
+    home.dayfly("run", module, code=1, stdin=subprocess.DEVNULL)
+    said = home.dayfly("plan", module, "--detailed-exitcode", code=2, stdin=subprocess.DEVNULL).stdout
+    assert "the plan is of the state as it is stored: run net-1, which waits for approval, is no part of it" in said
+    planned = home.json("plan", module, "--var", "n=2")["run"]["status"]
+    assert planned["phase"] == "Succeeded" and planned["beside"] == "net-1"
+    assert home.json("get", "executor", "net")["status"]["lastRun"]["name"] == "net-1", "the waiting run is hidden"
+
+    home.dayfly("approve", "net-1")
+    assert phases(home) == {"net-1": "Succeeded", "net-2": "Succeeded", "net-3": "Succeeded"}
+    home.dayfly("plan", module, "--detailed-exitcode")
+    assert "beside" not in home.json("plan", module)["run"]["status"]
+
+
+@pytest.mark.parametrize("storage", ["managed", "local"])
+def test_a_plan_beside_an_apply_reads_what_is_stored_and_takes_no_lock(home, storage):
+    module, gate = slow(home)
+    where = {"type": "local", "path": f"{home.directory}/slow.tfstate"} if storage == "local" else {"type": "managed"}
+    with Server(home, config="limits: {steps: 4}\n"):
+        create(home, "slow", module, storage=where, variables={"gate": str(gate)})
+        home.dayfly("run", "slow", "--auto-approve", "--detach")
+        wait_for("the apply to be in its middle", lambda: begun(gate))
+        for number in (2, 3):
+            status = home.json("plan", "slow")["run"]["status"]
+            assert (status["phase"], status["beside"]) == ("Succeeded", "slow-1")
+            assert "slow-1, which is running" in status["message"]
+            assert status["planSummary"]["add"] in (1, 2), "what the apply has stored so far"
+        refused = home.dayfly("delete", "slow", code=1).stderr
+        assert "slow" in refused
+        gate.touch()
+        home.dayfly("logs", "-f", "slow-1")
+        assert phases(home)["slow-1"] == "Succeeded"
+
+
+def test_dry_runs_of_one_executor_run_beside_each_other(home):
+    module = home.module("net", ONE)
+    with Server(home) as server:
+        create(home, "net", module)
+        home.dayfly("run", "net", "--no-wait")
+        for n in range(3):
+            home.dayfly("plan", "net", "--var", f"n={n}", "--detach")
+        wait_for("all dry runs to end", lambda: all(phases(home)[f"net-{n}"] == "Succeeded" for n in (2, 3, 4)))
+        assert phases(home)["net-1"] == "WaitingApproval"
+        assert "-lock=false" not in json.dumps(server.get("/v1/taskactions/net-1-plan"))
+        assert server.get("/v1/taskactions/net-2-plan")["spec"]["dryRun"] is True
+
+
+# Code of the module runs in a plan, too: here it is the tool itself that asks for the lock.
+GRASPS = """#!/bin/sh
+if [ "$1" = plan ]; then
+    for verb in LOCK UNLOCK POST; do
+        curl -s -o /dev/null -w "$verb %{{http_code}}\\n" -X $verb -u "$TF_HTTP_USERNAME:$TF_HTTP_PASSWORD" \\
+            -H 'Content-Type: application/json' -d '{{"ID": "grasped"}}' "$TF_HTTP_ADDRESS" >>{answers}
+    done
+fi
+exec {tofu} "$@"
+"""
+
+
+def test_code_of_a_dry_run_neither_locks_nor_writes_the_state(home, tofu):
+    answers = home.directory / "answers"
+    tool = home.bin / "tofu"
+    tool.unlink()
+    tool.write_text(GRASPS.format(answers=answers, tofu=tofu))
+    tool.chmod(0o755)
+    module = home.module("net", ONE)
+    with Server(home, config="engine: {local: {isolation: none}}\n"):
+        create(home, "net", module)
+        home.dayfly("plan", "net")
+        assert answers.read_text().split() == ["LOCK", "403", "UNLOCK", "403", "POST", "403"]
+
+
+def test_a_dry_run_of_an_executor_that_is_to_be_destroyed_plans_its_configuration(home):
+    module = home.module("net", ONE)
+    home.dayfly("run", module, "--auto-approve")
+    home.dayfly("destroy", module, "--no-wait")
+    status = home.json("plan", module)["run"]["status"]
+    assert (status["planSummary"]["destroy"], status["hasChanges"]) == (0, False)
+
+
+def test_a_plan_that_waits_is_made_stale_by_nothing_that_a_dry_run_does(home):
+    module = home.module("net", ONE)
+    home.dayfly("run", module, "--no-wait")
+    home.dayfly("plan", module, "--refresh-only")
+    home.dayfly("plan", module, "--var", "n=5")
+    home.dayfly("approve", "net-1")
+    assert json.loads(home.dayfly("state", "show", "net").stdout)["resources"][0]["instances"][0]["attributes"]["input"]["value"] == 1
+
+
+def test_a_spawner_that_dies_with_a_dry_run_beside_a_waiting_run_loses_neither(home):
+    module = home.module("net", ONE)
+    with Server(home) as server:
+        create(home, "net", module)
+        home.dayfly("run", "net", "--no-wait")
+        for n, pause in enumerate((0, 0.05, 0.1, 0.2, 0.4)):
+            home.dayfly("plan", "net", "--detach")
+            time.sleep(pause)  # another moment of it each time
+            server.kill()
+            server.start()
+            name = f"net-{n + 2}"
+            wait_for(f"{name} to end", lambda: phases(home)[name] not in ("Pending", "Running"))
+            status = home.json("get", "run", name)["status"]
+            assert (status["phase"], status.get("beside")) == ("Succeeded", "net-1"), status
+            assert phases(home)["net-1"] == "WaitingApproval"
+        home.dayfly("approve", "-f", "net-1")
+        assert phases(home)["net-1"] == "Succeeded"
+
+
+def test_a_state_file_that_is_written_as_it_is_read_is_read_again(either_home):
+    """The tools write the file of their backend `local` in place: a reader without a lock may find nothing in it."""
+    home = either_home
+    module = home.module("net", ONE)
+    file = home.directory / "net.tfstate"
+    with Server(home):
+        create(home, "net", module, storage={"type": "local", "path": str(file)})
+        home.dayfly("run", "net", "--auto-approve")
+        whole = file.read_bytes()
+        logs = []
+        for torn in (b"", whole[:100]):
+            over = threading.Event()
+
+            def write():
+                while not over.is_set():
+                    for content, pause in ((torn, 0.3), (whole, 0.6)):
+                        file.write_bytes(content)
+                        over.wait(pause)
+                file.write_bytes(whole)
+
+            writer = threading.Thread(target=write)
+            writer.start()
+            try:
+                for _ in range(3):
+                    run = home.json("plan", "net", code=None)
+                    logs.append(home.dayfly("logs", run["run"]["metadata"]["name"]).stdout)
+                    assert run["run"]["status"]["hasChanges"] is False, logs[-1]
+            finally:
+                over.set()
+                writer.join()
+        assert any("read while it was written" in log or "broke off" in log for log in logs), logs
