@@ -14,6 +14,7 @@
 #include "runner/inited.h"
 #include "runner/secrets.h"
 #include "runner/tofu/backend.h"
+#include "runner/tofu/cliconfig.h"
 #include "runner/tofu/sensitive.h"
 #include "runner/tofu/toolchain.h"
 #include "runner/tofu/varvalues.h"
@@ -205,6 +206,15 @@ static int check_backend(struct df_context *c, struct df_err *err)
     return 0;
 }
 
+static void say_cli_config(const struct df_context *c)
+{
+    if (df_json_at(c->doc, "sealed.cliConfig") &&
+        df_cliconfig_is_own(df_json_at(c->doc, "providers")))
+        (void)df_output_note(c->output,
+                             "dayfly: providers.* of dayfly's configuration is used instead of the "
+                             "CLI configuration of the caller's shell");
+}
+
 static int check_oci_mirror(const struct df_context *c, struct df_err *err)
 {
     char version[DF_VERSION_TEXT];
@@ -239,6 +249,7 @@ int df_prepare_workspace(struct df_context *c, struct df_err *err)
             0 ||
         df_varfiles_collect(&q, &c->varfiles, err) < 0)
         return df_err_reason(err, "RunnerFailed");
+    say_cli_config(c);
     const struct df_walls_request walls = {
         .isolation = c->isolation, .step = c->doc, .dirs = c->dirs, .tool = c->tool.path};
     if (c->isolation->is_on && df_walls_make(&walls, &c->walls, err) < 0)

@@ -74,8 +74,19 @@ static int write_config(const cJSON *config, const char *path, struct df_err *er
     return failed ? -1 : 0;
 }
 
-int df_cliconfig_write(const cJSON *providers, const char *path, struct df_err *err)
+bool df_cliconfig_is_own(const cJSON *providers)
 {
+    for (size_t i = 0; i < DF_ARRAY_SIZE(mirrors); i++)
+        if (!df_str_empty(df_json_str(providers, mirrors[i].member)))
+            return true;
+    return cJSON_GetArraySize(df_json_at(providers, "credentials")) > 0;
+}
+
+int df_cliconfig_write(const cJSON *providers, const char *of_caller, const char *path,
+                       struct df_err *err)
+{
+    if (of_caller && !df_cliconfig_is_own(providers))
+        return df_fs_write(path, of_caller, strlen(of_caller), 0600, err);
     cJSON *config = cJSON_CreateObject();
     int failed = add_mirrors(config, providers, err) < 0 ||
                  add_credentials(config, df_json_at(providers, "credentials"), err) < 0 ||

@@ -71,10 +71,29 @@ static bool is_hidden(const cJSON *step, const struct df_hcl_module *module, con
     return false;
 }
 
+/* Tokens of registries, and passwords of image registries. */
+static int add_token(void *arg, const struct df_hcl_literal *l, struct df_err *err)
+{
+    static const char *const words[] = {"token", "password", "secret"};
+    (void)err;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(words); i++)
+        if (strstr(l->name, words[i]))
+            return add_secret(arg, l->value);
+    return 0;
+}
+
+static int add_cli_secrets(const cJSON *step, struct df_strs *to, struct df_err *err)
+{
+    const char *text = df_json_str(step, "sealed.cliConfig");
+    return text ? df_hcl_literals(text, add_token, to, err) : 0;
+}
+
 int df_sealed_secrets(const cJSON *step, const struct df_hcl_module *module, struct df_strs *to,
                       struct df_err *err)
 {
     const cJSON *entry;
+    if (add_cli_secrets(step, to, err) < 0)
+        return -1;
     cJSON_ArrayForEach (entry, df_json_at(step, "sealed.environment")) {
         const char *name = entry->string;
         bool hidden = df_starts_with(name, TF_VAR)

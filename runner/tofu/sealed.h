@@ -1,7 +1,8 @@
 /*
  * sealed.h - the member `sealed` of a step document: values of the run that no document of the
  * service holds. {environment: {NAME: text}, variables: {name: JSON}, files: {NAME.tfvars: text},
- * plain: [names of values that are not secret]}. Thread rule: one thread.
+ * cliConfig: text of the caller's ~/.tofurc, plain: [names of values that are not secret]}. Thread
+ * rule: one thread.
  */
 #ifndef DF_SEALED_H
 #define DF_SEALED_H

@@ -340,7 +340,8 @@ int df_workspace_prepare(const cJSON *step, const struct df_tool *tool, const st
         write_step_files(step, "files", files_dir, err) < 0 ||
         write_step_files(step, "binaryFiles", files_dir, err) < 0 ||
         df_sealed_link_home(step, dirs->home, err) < 0 ||
-        df_cliconfig_write(df_json_at(step, "providers"), cli_config, err) < 0)
+        df_cliconfig_write(df_json_at(step, "providers"), df_json_str(step, "sealed.cliConfig"),
+                           cli_config, err) < 0)
         return -1;
     struct df_workspace w = {.tool = tool};
     if (compose_env(step, dirs, cli_config, files_dir, &w.env, err) < 0) {

@@ -7,6 +7,8 @@
 
 #include "common/base/fs.h"
 #include "common/base/parse.h"
+#include "common/providers/cli_file.h"
+#include "spawner/model/model.h"
 #include "spawner/model/secret_forms.h"
 
 #define TF_VAR "TF_VAR_"
@@ -15,7 +17,8 @@
 struct caller {
     const cJSON *executor; /* NULL: not known */
     cJSON *body;
-    struct df_strs said; /* names of the values that were added, for the note */
+    const char *cli_file; /* that --env TF_CLI_CONFIG_FILE names; or NULL */
+    struct df_strs said;  /* names of the values that were added, for the note */
 };
 
 /* ---- names ---- */
@@ -201,6 +204,10 @@ static int give_named(struct caller *c, const char *text, struct df_err *err)
     const char *value = equals ? equals + 1 : getenv(name);
     if (!value)
         return df_fail(err, DF_ERR_USER, "--env %s: the variable is not set in this shell", name);
+    if (df_streq(name, DF_CLI_FILE_VARIABLE)) {
+        c->cli_file = value;
+        return 0;
+    }
     return give_and_say(c, name, value, err);
 }
 
@@ -282,6 +289,38 @@ static int give_file(struct caller *c, const struct credential_file *f, struct d
     return give(c, f->variable, path, err);
 }
 
+/* ---- the tool's own configuration ---- */
+
+static bool is_terraform(const struct caller *c)
+{
+    const char *wanted = df_json_str(c->executor, "spec.runtime.name");
+    return df_streq(wanted ? wanted : df_json_str(c->executor, "status.tool.name"), "terraform");
+}
+
+static int give_cli_text(struct caller *c, const struct df_cli_file *f, struct df_err *err)
+{
+    cJSON *secrets = df_json_object_at(c->body, "secrets");
+    for (size_t i = 0; i < f->names.len; i++)
+        (void)df_strs_add(&c->said, f->names.items[i]);
+    if (f->has_helper)
+        df_cli_note("the credentials_helper of %s is not used: give its tokens as "
+                    "TF_TOKEN_<host>, or in blocks `credentials`",
+                    f->names.items[0]);
+    return secrets ? df_json_set_str(secrets, DF_SEALED_CLI_CONFIG, f->text, err)
+                   : df_fail_oom(err);
+}
+
+/* What ~/.tofurc or ~/.terraformrc says, or the file in its place. */
+static int give_cli_file(struct caller *c, const struct df_config *config, struct df_err *err)
+{
+    DF_CLI_FILE struct df_cli_file f = {0};
+    if (!c->cli_file && !config->caller_files)
+        return 0;
+    if (df_cli_file_read(is_terraform(c), c->cli_file, &f, err) < 0)
+        return df_err_wrap(err, "the tool's configuration (--no-env passes nothing)");
+    return f.text ? give_cli_text(c, &f, err) : 0;
+}
+
 /* ---- all of it ---- */
 
 static int give_shell(struct caller *c, const struct df_config *config, struct df_err *err)
@@ -292,7 +331,7 @@ static int give_shell(struct caller *c, const struct df_config *config, struct d
     for (size_t i = 0; config->caller_files && i < DF_ARRAY_SIZE(credential_files); i++)
         if (give_file(c, &credential_files[i], err) < 0)
             return -1;
-    return 0;
+    return give_cli_file(c, config, err);
 }
 
 static int join(const struct df_strs *names, struct df_buf *out, struct df_err *err)
@@ -372,6 +411,10 @@ static int add(struct df_cli *cli, struct caller *c, struct df_err *err)
         if (give_named(c, named, err) < 0)
             return -1;
     const struct df_config *config = df_connection_shell(cli->server);
+    if (c->cli_file && !config)
+        return df_fail(err, DF_ERR_USER,
+                       "--env " DF_CLI_FILE_VARIABLE ": a service takes mirrors and tokens from "
+                       "providers.* of its configuration, not from a caller");
     if ((config ? give_shell(c, config, err) : say_not_passed(cli, c, err)) < 0)
         return -1;
     return say(c, err);

@@ -2,9 +2,10 @@
  * caller.h - passes variables and credentials of the caller's shell to a run.
  *
  * If the service runs only for its own user (df_connection_shell()), a run gets the variables that
- * caller.environment names, and the credentials below ~/.aws, ~/.config/gcloud and ~/.azure. A
- * service for several users gets only what --env names. All values go into the request's `secrets`,
- * which are not stored in any document. Thread rule: main thread.
+ * caller.environment names, the credentials below ~/.aws, ~/.config/gcloud and ~/.azure, and
+ * ~/.tofurc or ~/.terraformrc (common/providers/cli_file.h). A service for several users gets only
+ * what --env names, and never the tool's own configuration. All values go into the request's
+ * `secrets`, which are not stored in any document. Thread rule: main thread.
  */
 #ifndef DF_CLI_CALLER_H
 #define DF_CLI_CALLER_H

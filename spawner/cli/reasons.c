@@ -75,8 +75,11 @@ const struct df_reason df_reasons[] = {
     {"InitFailed", "`init` failed; nothing was planned.",
      "Read the log above. Without a way to the registries, let providers.mirror.directory name a "
      "mirror (docs/airgap.md says how one is made); for steps on this machine "
-     "providers.filesystemMirror may do so, too. If a mirror of the service \"gives up\", the log "
-     "of the service says why: it may be full (`dayfly storage usage`)."},
+     "providers.filesystemMirror may do so, too. A file of --config counts for one command: repeat "
+     "it, or set DAYFLY_CONFIG. Without a service also ~/.tofurc, ~/.terraformrc and the file of "
+     "TF_CLI_CONFIG_FILE are used, a service has its own configuration alone. If a mirror of the "
+     "service \"gives up\", the log of the service says why: it may be full (`dayfly storage "
+     "usage`)."},
     {"CredentialsMissing", "The provider found no credentials, or they are no longer valid.",
      "Without a service `dayfly run`, and a command on the state that is a run, pass those of your "
      "shell (docs/variables.md); with a service use --env NAME. Keep them with `dayfly secret set` "

@@ -34,7 +34,7 @@
 
 /* The variables that `dayfly run` passes from its shell to the run. */
 #define CALLER_ENVIRONMENT                                                                         \
-    "AWS_*:ARM_*:AZURE_*:GOOGLE_*:CLOUDSDK_*:TF_VAR_*:GITHUB_TOKEN:GH_TOKEN:"                      \
+    "AWS_*:ARM_*:AZURE_*:GOOGLE_*:CLOUDSDK_*:TF_VAR_*:TF_TOKEN_*:GITHUB_TOKEN:GH_TOKEN:"           \
     "GITLAB_TOKEN:BITBUCKET_TOKEN:CLOUDFLARE_API_TOKEN:DIGITALOCEAN_TOKEN:"                        \
     "DIGITALOCEAN_ACCESS_TOKEN:HCLOUD_TOKEN:LINODE_TOKEN:SCW_*:OS_*:VAULT_ADDR:"                   \
     "VAULT_TOKEN:VAULT_NAMESPACE:DD_API_KEY:DD_APP_KEY:DD_HOST:DATADOG_API_KEY:"                   \

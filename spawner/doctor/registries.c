@@ -4,6 +4,7 @@
  */
 #include "common/hcl/hcl.h"
 #include "common/process/process.h"
+#include "common/providers/cli_file.h"
 #include "common/providers/lockfile.h"
 #include "spawner/doctor/checks.h"
 
@@ -66,16 +67,40 @@ static int ask(struct df_doctor_context *p, const char *host, struct df_err *err
             p, DF_LEVEL_WARN,
             "%s, a registry of the module's providers, does not answer: %s. A run fails, but "
             "for what the cache has: use a mirror (providers.mirror.directory, "
-            "providers.filesystemMirror)",
+            "providers.filesystemMirror; without a service also ~/.tofurc or ~/.terraformrc)",
             host, why.message);
     return 0;
+}
+
+/* *ret: true if the caller's own ~/.tofurc says where providers come from, which a command without a
+ * service takes. */
+static void find_own_mirror(struct df_doctor_context *p, bool *ret)
+{
+    DF_CLI_FILE struct df_cli_file f = {0};
+    struct df_err why = {0};
+    *ret = false;
+    if (!p->config.caller_files)
+        return;
+    if (df_cli_file_read(false, NULL, &f, &why) < 0)
+        df_finding(p, DF_LEVEL_WARN,
+                   "the tool's own configuration: %s: a run without a service "
+                   "fails, but with --no-env",
+                   why.message);
+    else if (f.text)
+        df_finding(p, DF_LEVEL_OK, "%s%s: a run without a service uses it, a service does not",
+                   f.names.items[0], f.has_mirror ? " says where providers come from" : "");
+    *ret = f.has_mirror;
 }
 
 int df_check_registries(struct df_doctor_context *p, const struct df_hcl_module *m,
                         struct df_err *err)
 {
     DF_STRS struct df_strs hosts = {0};
+    bool has_own = false;
     if (!p->config.runs_here || has_mirror(&p->config))
+        return 0;
+    find_own_mirror(p, &has_own);
+    if (has_own)
         return 0;
     if (find_hosts(p->module, m, &hosts, err) < 0)
         return -1;

@@ -22,6 +22,9 @@
 int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old,
                    struct df_err *err) DF_MUST_CHECK;
 
+/* The member of `secrets` with the text of the caller's CLI configuration of the tool. */
+#define DF_SEALED_CLI_CONFIG "cliConfig"
+
 /* Checks the member `secrets` of a request for a run: names, types and sizes. Messages never
  * contain a value. USER InvalidDocument. */
 int df_model_check_secrets(cJSON *secrets, struct df_err *err) DF_MUST_CHECK;

@@ -27,6 +27,10 @@ static const struct df_field rows[] = {
     MAP("environment", &text, .max = DF_LIMIT_ENVIRONMENT, .rule = df_rule_environment_names),
     MAP("variables", NULL, .max = DF_LIMIT_VARIABLES, .rule = df_rule_variables),
     MAP("files", &file, .max = DF_LIMIT_REFERENCES, .rule = check_file_names),
+    {.name = DF_SEALED_CLI_CONFIG,
+     .type = DF_TYPE_STRING,
+     .flags = DF_LINES,
+     .max = 4 * (int64_t)DF_LIMIT_CLI_FILE},
     LIST("plain", &plain_name, DF_LIMIT_ENVIRONMENT + DF_LIMIT_VARIABLES),
     {0},
 };

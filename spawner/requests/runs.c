@@ -149,6 +149,17 @@ static int check_redirects(struct df_spawner *s, const char *executor, const cJS
     return df_redirect_check(df_json_at(owner, "spec.storage"), variables, "InvalidDocument", err);
 }
 
+/* Of a service for others the operator says where providers and modules come from (providers.*). */
+static int check_cli_config(const struct df_spawner *s, const cJSON *secrets, struct df_err *err)
+{
+    if (!df_json_at(secrets, DF_SEALED_CLI_CONFIG) || s->config->embedded)
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
+                          "secrets." DF_SEALED_CLI_CONFIG
+                          ": is for a command that is its own service; here providers.* of the "
+                          "configuration has mirrors and tokens");
+}
+
 int df_request_create_run(struct df_spawner *s, const char *executor,
                           const struct df_run_request *request, cJSON **ret, struct df_err *err)
 {
@@ -157,7 +168,7 @@ int df_request_create_run(struct df_spawner *s, const char *executor,
     int result = 1;
     if (df_new_run(executor, request->body, request->marks, request->actor, &run, err) < 0 ||
         (secrets && df_model_check_secrets(secrets, err) < 0) ||
-        check_redirects(s, executor, secrets, err) < 0)
+        check_cli_config(s, secrets, err) < 0 || check_redirects(s, executor, secrets, err) < 0)
         return -1;
     for (int i = 0; i < NAMES_TRIED && result > 0; i++)
         result = create_numbered(s, run, secrets, request->role, &stored, err);

@@ -25,12 +25,22 @@ static int add_names(cJSON *sealed, const cJSON *secrets, const char *member, st
     return 0;
 }
 
+/* It is named as what people know it by. */
+static int add_cli_config(cJSON *sealed, const cJSON *secrets, struct df_err *err)
+{
+    if (!df_json_at(secrets, DF_SEALED_CLI_CONFIG))
+        return 0;
+    cJSON *list = df_json_array_at(sealed, "environment");
+    return list ? df_json_append_str(list, "TF_CLI_CONFIG_FILE", err) : df_fail_oom(err);
+}
+
 static int describe(cJSON *run, const char *id, const cJSON *secrets, struct df_err *err)
 {
     cJSON *sealed = cJSON_CreateObject();
     if (df_json_set(df_json_object_at(run, "spec"), "sealed", sealed, err) < 0 ||
         df_json_add_str(sealed, "id", id, err) < 0 ||
         add_names(sealed, secrets, "environment", err) < 0 ||
+        add_cli_config(sealed, secrets, err) < 0 ||
         add_names(sealed, secrets, "variables", err) < 0)
         return -1;
     return add_names(sealed, secrets, "files", err);

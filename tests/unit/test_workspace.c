@@ -349,7 +349,7 @@ static char *cli_config(const struct place *p, const char *providers)
     DF_JSON cJSON *j = parse(providers);
     DF_FREE char *path = df_fs_join(p->dir, "cli");
     struct df_err err = {0};
-    if (df_cliconfig_write(j, path, &err) < 0)
+    if (df_cliconfig_write(j, NULL, path, &err) < 0)
         fail_msg("%s", err.message);
     struct stat st;
     assert_int_equal(stat(path, &st), 0);
