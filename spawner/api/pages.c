@@ -4,7 +4,78 @@
 
 #define PAGE_DEFAULT 100
 #define PAGE_MAX 1000
-#define PAGE_SCAN_MAX 2000 /* documents that one request with a label selector reads */
+#define PAGE_SCAN_MAX 2000 /* documents that one request with a filter reads */
+
+/* ---- filters ---- */
+
+static const struct filter {
+    enum df_kind kind;
+    const char *name;  /* of the query parameter: one word, or several separated by commas */
+    const char *path;  /* what it is compared with */
+    const char *words; /* that it may be */
+} filters[] = {
+    {DF_KIND_EXECUTOR, "state", "status.state", DF_EXECUTOR_STATES},
+    {DF_KIND_EXECUTOR, "status", "status.status", DF_EXECUTOR_STATUSES},
+    {DF_KIND_RUN, "phase", "status.phase", DF_RUN_PHASES},
+};
+
+/* What a request wants of a list. */
+struct wanted {
+    const struct df_selector *selector;         /* NULL: any label */
+    const char *values[DF_ARRAY_SIZE(filters)]; /* of each filter; NULL: not asked for */
+};
+
+/* Is the word of n bytes one of these? */
+static bool is_listed(const char *words, char separator, const char *word, size_t n)
+{
+    const char ends[] = {separator, '\0'};
+    for (const char *w = words; *w; w += *w == separator) {
+        size_t len = strcspn(w, ends);
+        if (len == n && strncmp(w, word, n) == 0)
+            return true;
+        w += len;
+    }
+    return false;
+}
+
+static int check_value(const struct filter *f, const char *value, struct df_err *err)
+{
+    for (const char *word = value;; word++) {
+        size_t n = strcspn(word, ",");
+        if (!is_listed(f->words, '|', word, n))
+            return df_fail(err, DF_ERR_USER, "?%s=%.64s: must be of %s, separated by commas",
+                           f->name, value, f->words);
+        word += n;
+        if (!*word)
+            return 0;
+    }
+}
+
+static int read_filters(const struct df_request *req, enum df_kind kind, struct wanted *ret,
+                        bool *ret_any, struct df_err *err)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(filters); i++) {
+        const struct filter *f = &filters[i];
+        const char *value = f->kind == kind ? df_request_query(req, f->name) : NULL;
+        if (value && check_value(f, value, err) < 0)
+            return -1;
+        ret->values[i] = value;
+        *ret_any = *ret_any || value;
+    }
+    return 0;
+}
+
+static bool is_wanted(const struct wanted *w, const cJSON *item)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(filters); i++) {
+        const char *value = w->values[i] ? df_json_str(item, filters[i].path) : NULL;
+        if (w->values[i] && !(value && is_listed(w->values[i], ',', value, strlen(value))))
+            return false;
+    }
+    return !w->selector || df_selector_matches(w->selector, item);
+}
+
+/* ---- pages ---- */
 
 static int read_order(const struct df_request *req, bool *newest_first, struct df_err *err)
 {
@@ -30,12 +101,11 @@ static int read_options(const struct df_request *req, struct df_store_list_optio
     return 0;
 }
 
-static int move_matching(const struct df_selector *selector, cJSON *page, cJSON *all,
-                         struct df_err *err)
+static int move_matching(const struct wanted *w, cJSON *page, cJSON *all, struct df_err *err)
 {
     for (cJSON *item = page->child, *next; item; item = next) {
         next = item->next;
-        if (df_selector_matches(selector, item) &&
+        if (is_wanted(w, item) &&
             df_json_append(all, cJSON_DetachItemViaPointer(page, item), err) < 0)
             return -1;
     }
@@ -45,8 +115,8 @@ static int move_matching(const struct df_selector *selector, cJSON *page, cJSON 
 /* Reads until the page is full or PAGE_SCAN_MAX documents were read. So a page may be short, or
  * empty, without being the last. */
 static int list_matching(const struct df_request *req, enum df_kind kind,
-                         struct df_store_list_options *o, const struct df_selector *selector,
-                         cJSON **ret, char **ret_cursor, struct df_err *err)
+                         struct df_store_list_options *o, const struct wanted *w, cJSON **ret,
+                         char **ret_cursor, struct df_err *err)
 {
     DF_JSON cJSON *all = cJSON_CreateArray();
     DF_FREE char *cursor = NULL;
@@ -62,7 +132,7 @@ static int list_matching(const struct df_request *req, enum df_kind kind,
         free(cursor);
         o->cursor = cursor = next;
         looked_at += cJSON_GetArraySize(page);
-        if (move_matching(selector, page, all, err) < 0)
+        if (move_matching(w, page, all, err) < 0)
             return -1;
     } while (cursor && looked_at < PAGE_SCAN_MAX && cJSON_GetArraySize(all) < wanted);
     *ret = DF_TAKE(all);
@@ -75,15 +145,18 @@ int df_request_page(const struct df_request *req, enum df_kind kind, const char 
 {
     struct df_store_list_options o = {.label = label, .newest_first = newest_first};
     const char *text = df_request_query(req, "label");
-    if (read_options(req, &o, err) < 0)
-        return -1;
-    if (!text)
-        return df_store_list(req->s->store, kind, &o, ret, ret_cursor, err);
     struct df_selector *selector = NULL;
-    if (df_selector_parse(text, &selector, err) < 0)
+    struct wanted w = {0};
+    bool filtered = text;
+    if (read_options(req, &o, err) < 0 || read_filters(req, kind, &w, &filtered, err) < 0)
         return -1;
-    o.label = label ? label : df_selector_label(selector);
-    int result = list_matching(req, kind, &o, selector, ret, ret_cursor, err);
+    if (!filtered)
+        return df_store_list(req->s->store, kind, &o, ret, ret_cursor, err);
+    if (text && df_selector_parse(text, &selector, err) < 0)
+        return -1;
+    w.selector = selector;
+    o.label = label ? label : selector ? df_selector_label(selector) : NULL;
+    int result = list_matching(req, kind, &o, &w, ret, ret_cursor, err);
     df_selector_free(selector);
     return result;
 }

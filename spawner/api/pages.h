@@ -6,7 +6,8 @@
 
 #include "spawner/http/request.h"
 
-/* Responds with a page according to the request's limit, cursor, namePrefix, label and order.
+/* Responds with a page according to the request's limit, cursor, namePrefix, label, order, and of
+ * executors state and status, of runs phase.
  * label: an additional label that every item must have; or NULL. newest_first: the default order.
  */
 int df_respond_page(const struct df_request *req, struct df_response *res, enum df_kind kind,

@@ -34,7 +34,8 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/admission/{role}", ANYONE, df_review_admission, BODY(JSON, DF_LIMIT_REVIEW),
           GATE(df_gate_review), .query = "timeout"),
 
-    ROUTE("GET", "/v1/executors", READ, df_list_executors, .query = LIST, ANY_REPLICA),
+    ROUTE("GET", "/v1/executors", READ, df_list_executors, .query = LIST " state status",
+          ANY_REPLICA),
     ROUTE("POST", "/v1/executors", WRITE, df_create_executor, DOCUMENT,
           AUDIT("create", "Executor")),
     ROUTE("GET", "/v1/executors/{name}", READ, df_get_executor, ANY_REPLICA),
@@ -48,7 +49,7 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/executors/{name}/recreate", WRITE, df_recreate_executor, JSON,
           AUDIT("recreate", "Executor")),
     ROUTE("GET", "/v1/executors/{name}/runs", READ, df_list_executor_runs,
-          .query = "limit cursor order", ANY_REPLICA),
+          .query = "limit cursor order phase", ANY_REPLICA),
     ROUTE("POST", "/v1/executors/{name}/runs", WRITE, df_create_run, DOCUMENT,
           AUDIT("create", "Run")),
     ROUTE("GET", "/v1/executors/{name}/outputs", READ, df_get_outputs, .query = "showSensitive",
@@ -83,7 +84,7 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/executors/{name}/state/errored/{step}/push", ADMIN, df_push_errored_state,
           AUDIT("push-errored", "State")),
 
-    ROUTE("GET", "/v1/runs", READ, df_list_runs, .query = LIST, ANY_REPLICA),
+    ROUTE("GET", "/v1/runs", READ, df_list_runs, .query = LIST " phase", ANY_REPLICA),
     ROUTE("GET", "/v1/runs/{name}", READ, df_get_run, ANY_REPLICA),
     ROUTE("POST", "/v1/runs/{name}/approve", WRITE, df_approve_run, JSON, AUDIT("approve", "Run")),
     ROUTE("POST", "/v1/runs/{name}/discard", WRITE, df_discard_run, JSON, AUDIT("discard", "Run")),

@@ -11,6 +11,7 @@
 #include "spawner/model/accepted.h"
 #include "spawner/model/errored_states.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/model.h"
 
 static const struct df_column executor_columns[] = {
     {"NAME", "metadata.name", DF_CELL_TEXT, false},
@@ -212,11 +213,8 @@ static const char *const task_states[] = {"status.reason", NULL};
 
 static const struct df_shown kinds[] = {
     {"executors", "executor", "executors|executor|exec|ex", "metadata.name", executor_states,
-     "provision|provisioned|destroy|destroyed|ready|refused|queued|in_progress|done|error|pending|"
-     "unknown",
-     executor_columns, executor_details},
-    {"runs", "run", "runs|run", "metadata.name", run_states,
-     "Pending|Running|WaitingApproval|Succeeded|Failed|Canceled|Discarded", run_columns,
+     DF_EXECUTOR_STATES "|" DF_EXECUTOR_STATUSES, executor_columns, executor_details},
+    {"runs", "run", "runs|run", "metadata.name", run_states, DF_RUN_PHASES, run_columns,
      run_details},
     {"taskactions", "taskaction", "taskactions|taskaction|tasks|task|steps|step", "metadata.name",
      task_states, NULL, task_columns, task_details},

@@ -9,6 +9,10 @@
 #include "common/json/json.h"
 #include "spawner/model/names.h"
 
+/* The words of status.state and status.status. */
+#define DF_EXECUTOR_STATES "provision|provisioned|destroy|destroyed"
+#define DF_EXECUTOR_STATUSES "ready|refused|queued|in_progress|done|error|pending|unknown"
+
 /* May this role request a run with this action now? A busy executor queues further runs. DENIED:
  * the role is too low; CONFLICT, reason WrongState: the state does not allow it. */
 int df_executor_check_action(const cJSON *executor, enum df_action action, enum df_role role,

@@ -8,6 +8,9 @@
 #include "common/json/json.h"
 #include "spawner/model/approval.h"
 
+/* The words of status.phase. */
+#define DF_RUN_PHASES "Pending|Running|WaitingApproval|Succeeded|Failed|Canceled|Discarded"
+
 /* Is the phase Succeeded, Failed, Canceled or Discarded? Such a run never changes again. */
 bool df_run_is_final(const cJSON *run);
 const char *df_run_phase(const cJSON *run); /* never NULL; "Pending" at first */

@@ -145,6 +145,32 @@ def test_labels_choose_as_in_kubectl(three, server, selector, chosen):
     assert found == chosen
 
 
+def test_lists_are_filtered_by_state_status_and_phase_and_pages_go_on(three, server):
+    three.dayfly("run", "one", "--auto-approve")
+    three.dayfly("run", "one", "--action", "dry-run")
+    three.dayfly("run", "two", "--no-wait")
+
+    def found(path):
+        """All names, one item a page: the cursor goes on behind what did not match."""
+        said, cursor = [], ""
+        while cursor is not None:
+            page = server.get(f"/v1/{path}{'&' if '?' in path else '?'}limit=1{cursor}")
+            said += [i["metadata"]["name"] for i in page["items"]]
+            cursor = f"&cursor={page['nextCursor']}" if page.get("nextCursor") else None
+        return said
+
+    assert found("executors?state=provisioned") == ["one"]
+    assert found("executors?state=provision,provisioned") == ["one", "two", "three"]
+    assert found("executors?state=provision&status=pending") == ["two"]
+    assert found("executors?status=ready,pending&label=team%3Dnet") == ["two"]
+    assert found("runs?phase=Succeeded") == ["one-2", "one-1"] and found("runs?phase=Failed") == []
+    assert found("executors/one/runs?phase=Succeeded,WaitingApproval") == ["one-2", "one-1"]
+    assert found("executors/two/runs?phase=WaitingApproval") == ["two-1"]
+    for path in ("executors?state=ready", "executors?status=provisioned", "executors?state=", "executors?state=destroy,",
+                 "runs?phase=pending", "runs?state=provision", "taskactions?phase=Running", "executors/one/runs?status=done"):
+        assert server.request("GET", f"/v1/{path}")[0] == 400, path
+
+
 def test_a_selector_that_makes_no_sense_is_refused(three):
     assert "team>1" in three.dayfly("get", "executors", "-l", "team>1", code=3).stderr
     assert "have no labels" in three.dayfly("get", "secrets", "-l", "a=b", code=3).stderr

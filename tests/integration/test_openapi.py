@@ -49,8 +49,8 @@ def test_query_parameters_of_file_and_table_are_the_same():
                 names.add(parameter["name"])
         entry = re.search(r'^    ROUTE\("%s", "%s",.*?(?=^    ROUTE|^\};)' % (method, re.escape(path)), text,
                           re.M | re.S).group(0)
-        query = re.search(r'\.query = (?:"([^"]+)"|(\w+))', entry)
-        words = (query.group(1) or shared[query.group(2)]) if query else ""
+        query = re.search(r'\.query = (\w*) *(?:"([^"]+)")?', entry)
+        words = shared.get(query.group(1), "") + (query.group(2) or "") if query else ""
         assert set(words.split()) == names, (method, path)
 
 
