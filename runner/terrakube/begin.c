@@ -169,9 +169,10 @@ int df_terrakube_run_scripts(struct df_context *c, struct df_err *err)
     if (!state)
         return df_fail_oom(err);
     if (df_json_set_str(state, "type", "module", err) < 0 || df_prepare_workspace(c, err) < 0 ||
-        df_terrakube_environment_add(c, err) < 0)
+        df_terrakube_environment_add(c, err) < 0 || run_commands(c, DF_TERRAKUBE_ALL, err) < 0)
         return -1;
-    return run_commands(c, DF_TERRAKUBE_ALL, err);
+    df_context_set_outcome(c, "Completed", "the commands of the step ended with success");
+    return 0;
 }
 
 static void note_deadline(const struct df_context *c)
