@@ -287,6 +287,7 @@ def test_a_pod_that_is_started_again_applies_nothing(executor, slow):
     assert places == sorted(places) and saved.endswith("plan again.\n"), saved
     executor.finish(executor.start(dispatch, **PLAIN))
     assert not began.exists() and executor.output(dispatch.step).count("not run again") == 1
+    assert f"StepOver: job {job.id}, step {dispatch.step.id}: it ended, or another pod began it" in executor.said()
 
 
 def test_a_second_pod_reports_nothing_while_the_first_one_lives(executor, slow):
@@ -488,6 +489,26 @@ def test_tokens_of_the_step_are_masked_where_a_script_prints_them(executor):
         said = executor.output(step)
         assert "[***]" in said and 'token = "***"' in said and "length 0" not in said, said
         assert "eyJ" not in said and "eyJ" not in executor.said()
+
+
+OUTPUTS = """
+variable "key" {}
+output "key" {
+  value     = { id = "of-nobody", secret = "made-${var.key}", port = 123456789 }
+  sensitive = true
+}
+output "open" { value = "seen-by-everybody" }
+"""
+
+
+def test_values_of_sensitive_outputs_are_masked_where_a_script_prints_them(executor):
+    """A provider may have made them: no variable of the workspace holds them."""
+    net = executor.api.workspace("out", executor.source("out", OUTPUTS), variables={"key": "k3y"})
+    script = bash('echo "$terraformOutput"; echo "$terraformOutput" | grep -o "made-[a-z0-9]*"', after=True)
+    step = executor.run(executor.api.job(net, ("terraformApply", {"commandList": [script]})), **PLAIN)
+    said = executor.output(step)
+    assert step.status == "completed" and "seen-by-everybody" in said and "***" in said, said
+    assert not [value for value in ("made-k3y", "of-nobody", "123456789") if value in said + executor.said()]
 
 
 def test_a_url_of_the_job_gets_no_token_unless_it_is_an_upload(executor):

@@ -241,6 +241,17 @@ def test_a_runner_killed_in_mid_apply_keeps_its_lines_and_names_what_may_exist(d
     assert "run again" not in (why + said + task["status"]["message"]).replace("not run again", ""), why
 
 
+def test_an_end_that_terrakube_does_not_take_is_a_warning(door):
+    job = door.api.job(door.workspace(), "terraformPlan")
+    step = job.next_step()
+    with door.api.trouble(400, f"PATCH .*/step/{step.id}"):
+        assert door.api.post(job, door.url) == 202
+        wait_for("the end here", lambda: door.task(job, step)["status"].get("reason"))
+    log = [json.loads(line) for line in (door.home.directory / "serve.log").read_text().splitlines() if line.startswith("{")]
+    told = [entry["msg"] for entry in log if entry["level"] == "warn"]
+    assert any("Terrakube was not told of its end: " in text and "HTTP 400" in text for text in told), log
+
+
 def test_a_cancelled_job_ends_its_step(door):
     gate = door.home.directory / "gate"
     slow = [{"runtime": "BASH", "script": f"touch {gate}; sleep 600", "priority": 1, "before": True}]
@@ -290,7 +301,7 @@ REFUSED = [
     ({"EPHEMERAL_JOB_ENV_VARS": "PATH=/cache/bin"}, "PATH is refused: it changes which programs"),
     ({"EPHEMERAL_JOB_ENV_VARS": "TerrakubeRedisHostname=evil"}, "TerrakubeRedisHostname is refused: it is a setting of Terrakube's executor"),
     ({"TF_PLUGIN_CACHE_DIR": "/usr/local/bin", "PVC_CLAIM_NAME": "cache"}, 'TF_PLUGIN_CACHE_DIR: "/usr/local/bin" is refused'),
-    ({"EPHEMERAL_CONFIG_SERVICE_ACCOUNT": "terrakube-api"}, "placement.allow.write.terrakube.serviceAccounts"),
+    ({"EPHEMERAL_CONFIG_SERVICE_ACCOUNT": "terrakube-api"}, "placement.allow.write.terrakube.serviceAccounts of the service's configuration\n"),
     ({"EPHEMERAL_CONFIG_POD_SECURITY_CONTEXT": "runAsUser=0"}, "placement.allow.write.terrakube.fields"),
     ({"EPHEMERAL_CONFIG_SECURITY_CONTEXT": "allowPrivilegeEscalation=true"}, "placement.allow.write.terrakube.fields"),
     ({"EPHEMERAL_CONFIG_ENVFROM_CONFIG_MAP": "any"}, "placement.allow.write.terrakube.configMaps"),
