@@ -29,6 +29,7 @@ struct df_terrakube_api {
     const volatile bool *stop;
     struct df_http *http;
     const struct df_wait_listener *listener; /* borrowed; or NULL */
+    bool is_admitted;                        /* the API took the token and knew the job */
 };
 
 /* ---- one request, and its repetition ---------------------------------------------------------- */
@@ -40,6 +41,7 @@ struct call {
     const char *content_type;
     const cJSON *body; /* or NULL */
     int64_t life_s;    /* of the token */
+    bool by_json_api;  /* a route that every version has */
 };
 
 static int make_token(const struct df_terrakube_api *a, int64_t life_s, struct df_buf *out,
@@ -60,24 +62,38 @@ static int add_token(struct df_terrakube_api *a, int64_t life_s, struct df_err *
     return result;
 }
 
+/* May the API answer otherwise in a moment? 423 is Elide's word for a transaction that the database
+ * did not take. A 404 of the API itself says why; one without is of a gateway whose servers are being
+ * replaced. Whoever was admitted before is not refused for good. */
+static bool is_for_now(const struct df_terrakube_api *a, const struct call *c, int status,
+                       const cJSON *answer)
+{
+    if (status >= 500 || status == 423)
+        return true;
+    if (!c->by_json_api)
+        return false;
+    if (status == 404)
+        return !df_json_at(answer, "errors");
+    return a->is_admitted && (status == 401 || status == 403 || status == 409);
+}
+
 /* The API says why in {"errors": [{"detail": ...}]}. */
-static int fail_answer(const struct df_http_response *res, const char *what, struct df_err *err)
+static int fail_answer(const struct df_terrakube_api *a, const struct call *c,
+                       const struct df_http_response *res, struct df_err *err)
 {
     DF_JSON cJSON *answer = NULL;
     struct df_err why = {0};
-    (void)!df_http_check(res, what, &why);
-    /* Whatever the reason is, the API may answer otherwise in a moment. */
-    if (res->status >= 500)
+    (void)!df_http_check(res, c->what, &why);
+    (void)!df_json_parse(df_buf_str(&res->body), res->body.len, &answer, NULL);
+    if (is_for_now(a, c, res->status, answer))
         why.cls = DF_ERR_RETRY;
     if (res->retry_after_s > 0)
         why.retry_after_s = res->retry_after_s;
     (void)df_err_pass(err, &why);
-    if (!err || df_json_parse(df_buf_str(&res->body), res->body.len, &answer, NULL) < 0)
-        return -1;
     const cJSON *first = cJSON_GetArrayItem(df_json_at(answer, "errors"), 0);
     const char *detail = df_json_str(first, "detail");
-    size_t n = strlen(err->message);
-    if (detail && !df_has_control(detail))
+    size_t n = err ? strlen(err->message) : 0;
+    if (err && detail && !df_has_control(detail))
         (void)snprintf(err->message + n, sizeof(err->message) - n, ": %s", detail);
     return -1;
 }
@@ -103,7 +119,8 @@ static int send_once(struct df_terrakube_api *a, const struct call *c, const cha
                        "lead to the API itself",
                        c->what, c->url, res.status);
     if (res.status >= 400)
-        return fail_answer(&res, c->what, err);
+        return fail_answer(a, c, &res, err);
+    a->is_admitted = a->is_admitted || c->by_json_api;
     *ret = res;
     res = (struct df_http_response){0};
     return 0;
@@ -123,7 +140,7 @@ static int send_text(struct df_terrakube_api *a, const struct call *c, const cha
             df_patience_succeeded(&patience);
             return 0;
         }
-        again = why.cls == DF_ERR_DENIED && !refused;
+        again = why.cls == DF_ERR_DENIED && !refused; /* of one that was never admitted */
         refused = refused || again;
     } while (again || df_patience_again(&patience, &why));
     return df_err_pass(err, &why);
@@ -274,7 +291,8 @@ static int get_job(struct df_terrakube_api *a, struct df_terrakube_job *ret, str
     const struct call c = {.what = "read the job of Terrakube",
                            .method = "GET",
                            .url = job_url(a, "?include=step", ""),
-                           .life_s = LIFE_S};
+                           .life_s = LIFE_S,
+                           .by_json_api = true};
     DF_JSON cJSON *answer = NULL;
     if (read_call(a, &c, &answer, err) < 0)
         return -1;
@@ -300,8 +318,13 @@ int df_terrakube_api_patch_job(struct df_terrakube_api *a, const cJSON *attribut
     DF_JSON cJSON *document = NULL;
     if (make_document("job", a->payload->job, attributes, &document, err) < 0)
         return -1;
-    const struct call c = {
-        "report the job to Terrakube", "PATCH", job_url(a, "", ""), json_api, document, LIFE_S};
+    const struct call c = {"report the job to Terrakube",
+                           "PATCH",
+                           job_url(a, "", ""),
+                           json_api,
+                           document,
+                           LIFE_S,
+                           true};
     return send_plain(a, &c, err);
 }
 
@@ -321,7 +344,8 @@ int df_terrakube_api_patch_step(struct df_terrakube_api *a, const char *status, 
                            job_url(a, "/step/", step),
                            json_api,
                            document,
-                           LIFE_S};
+                           LIFE_S,
+                           true};
     return send_plain(a, &c, err);
 }
 
@@ -347,7 +371,8 @@ int df_terrakube_api_add_history(struct df_terrakube_api *a, const char *uuid, s
                            workspace_url(a, "/history"),
                            json_api,
                            document,
-                           LIFE_S};
+                           LIFE_S,
+                           true};
     return send_plain(a, &c, err);
 }
 
@@ -356,7 +381,8 @@ int df_terrakube_api_folder(struct df_terrakube_api *a, char **ret, struct df_er
     const struct call c = {.what = "read the workspace of Terrakube",
                            .method = "GET",
                            .url = workspace_url(a, ""),
-                           .life_s = LIFE_S};
+                           .life_s = LIFE_S,
+                           .by_json_api = true};
     DF_JSON cJSON *answer = NULL;
     if (read_call(a, &c, &answer, err) < 0)
         return -1;
@@ -394,7 +420,8 @@ int df_terrakube_api_put_context(struct df_terrakube_api *a, const cJSON *contex
                            context_url(a),
                            json,
                            context,
-                           SHORT_LIFE_S};
+                           SHORT_LIFE_S,
+                           false};
     return send_plain(a, &c, err);
 }
 
@@ -421,7 +448,8 @@ int df_terrakube_api_log(struct df_terrakube_api *a, const cJSON *lines, struct 
                            df_strf("%.*s/logs", base_length(base), base),
                            json_api,
                            body,
-                           LIFE_S};
+                           LIFE_S,
+                           false};
     return send_plain(a, &c, err);
 }
 

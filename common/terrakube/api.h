@@ -2,11 +2,13 @@
  * api.h - Terrakube's API, as its executor uses it: jobs and steps by JSON:API, history, context,
  * logs. Contract: sections 3.3, 3.7 to 3.10; recorded exchanges of 2.28.0.
  *
- * Each call sends the token at once (made anew for each request), and repeats what was not answered,
- * 429 and 5xx, with back-off until the patience ends; RETRY then. A 401 is repeated once with a fresh
- * token. Since an answer may be lost, a request may be executed twice. Other failures are those of
- * df_http_check(), with what the API says of the cause. JSON:API, logs and release indexes are at
- * AzBuilderApiUrl, the context at TerrakubeApiUrl. Thread rule: one handle, one thread.
+ * Each call sends the token at once (made anew for each request), and repeats with back-off until the
+ * patience ends what means "not now": no answer, 423, 429, 5xx; of JSON:API also a 404 that is not the
+ * API's own, and 401, 403 and 409 once a call of this handle has succeeded; RETRY then. Else a 401 is
+ * repeated once with a fresh token. Since an answer may be lost, a request may be executed twice. Other
+ * failures are those of df_http_check(), with what the API says of the cause. JSON:API, logs and
+ * release indexes are at AzBuilderApiUrl, the context at TerrakubeApiUrl. Thread rule: one handle, one
+ * thread.
  */
 #ifndef DF_TERRAKUBE_API_H
 #define DF_TERRAKUBE_API_H

@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/log.h"
 #include "runner/init.h"
 #include "runner/prepare.h"
 #include "runner/secrets.h"
@@ -169,9 +170,10 @@ int df_terrakube_run_scripts(struct df_context *c, struct df_err *err)
     if (!state)
         return df_fail_oom(err);
     if (df_json_set_str(state, "type", "module", err) < 0 || df_prepare_workspace(c, err) < 0 ||
-        df_terrakube_environment_add(c, err) < 0)
+        df_terrakube_environment_add(c, err) < 0 || run_commands(c, DF_TERRAKUBE_ALL, err) < 0)
         return -1;
-    return run_commands(c, DF_TERRAKUBE_ALL, err);
+    df_context_set_outcome(c, "Completed", "the commands of the step ended with success");
+    return 0;
 }
 
 static void note_deadline(const struct df_context *c)
@@ -209,8 +211,10 @@ static void note_stop(const struct df_context *c)
 void df_terrakube_note_end(const struct df_context *c, bool is_known)
 {
     const struct df_outcome *outcome = &c->outcome;
-    if (c->terrakube->is_told) /* whose step it is not */
+    if (c->terrakube->is_told) { /* whose step it is not: the pod's log alone says why */
+        df_warn("%s: %s", outcome->reason, outcome->message);
         return;
+    }
     if (df_streq(outcome->reason, "Canceled") || df_streq(outcome->reason, "TimedOut"))
         note_stop(c);
     if (df_terrakube_waits_had_redis_away(&c->terrakube->waits))

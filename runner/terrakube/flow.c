@@ -23,6 +23,12 @@ bool df_terrakube_has_queue(const struct df_terrakube_payload *p)
     return !cJSON_HasObjectItem(p->document, "agentUrl");
 }
 
+bool df_terrakube_is_refusal(const struct df_terrakube *t)
+{
+    return t->job.status == DF_TERRAKUBE_REJECTED_STATUS && !t->refused &&
+           t->payload->type == DF_TERRAKUBE_REJECTED;
+}
+
 bool df_terrakube_is_remote_content(const struct df_terrakube_payload *p)
 {
     return df_streq(p->branch, DF_TERRAKUBE_REMOTE_CONTENT);

@@ -7,7 +7,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
-#include "common/terrakube/log_read.h"
+#include "common/terrakube/rescue.h"
 #include "common/terrakube/wire.h"
 #include "runner/terrakube/flow.h"
 #include "runner/terrakube/outcome.h"
@@ -15,22 +15,8 @@
 enum { LOOK_MS = 1000 }; /* at another pod */
 
 static const char lost[] =
-    "dayfly: the pod that began this step is gone and did not report how the step ended. The step "
-    "may "
-    "have changed resources, so it is not run again: look at the state, and plan again.\n";
-
-/* What the lost pod said is in the job's stream, unless lines go through the API. */
-static void rescue_lines(const struct df_terrakube *t, int fd)
-{
-    struct df_redis *redis = NULL;
-    struct df_err why = {0};
-    if (t->settings->log_via_api || !df_terrakube_has_redis(t->settings))
-        return;
-    if (df_terrakube_wire_new(t->settings, &redis, &why) < 0 ||
-        df_terrakube_log_read(redis, t->payload, DF_LIMIT_TERRAKUBE_RESCUE, fd, &why) < 0)
-        df_warn("the output of the lost pod is not saved, or not all of it: %s", why.message);
-    df_redis_free(redis);
-}
+    "dayfly: the pod that began this step is gone and did not report how the step "
+    "ended. " DF_TERRAKUBE_NOT_AGAIN;
 
 /* The lost pod may have saved its output. The sentence becomes the last line in any case. */
 static int collect_output(const struct df_terrakube *t, const char *path, struct df_err *err)
@@ -43,7 +29,7 @@ static int collect_output(const struct df_terrakube *t, const char *path, struct
     if (fd < 0)
         return df_fail_errno(err, errno, "open %s", path);
     if (got < 0)
-        rescue_lines(t, fd);
+        df_terrakube_rescue_lines(t->settings, t->payload, fd);
     return df_fs_write_all(fd, lost, strlen(lost), err);
 }
 
@@ -91,11 +77,17 @@ static bool has_ended(enum df_terrakube_status s)
            s == DF_TERRAKUBE_NO_CHANGES || s == DF_TERRAKUBE_NOT_EXECUTED;
 }
 
-/* A rejected job runs the commands of onReject. */
-static bool may_start(const struct df_terrakube *t)
+/* By its status: another pod began or ended the step. */
+static bool has_begun(const struct df_terrakube *t)
 {
     enum df_terrakube_status step = t->job.step_status;
-    return step != DF_TERRAKUBE_RUNNING && !has_ended(step) && !has_ended(t->job.status);
+    bool is_unbegun = step == DF_TERRAKUBE_FAILED && df_terrakube_is_refusal(t);
+    return step == DF_TERRAKUBE_RUNNING || (has_ended(step) && !is_unbegun);
+}
+
+static bool may_start(const struct df_terrakube *t)
+{
+    return !has_begun(t) && !has_ended(t->job.status);
 }
 
 static int read_job(struct df_context *c, struct df_err *err)
@@ -207,22 +199,29 @@ static bool is_claimed(const struct df_terrakube *t)
     return taken;
 }
 
+/* What changes resources, or what people would hear of twice. */
+static bool runs_once(const struct df_terrakube *t)
+{
+    enum df_terrakube_type type = t->payload->type;
+    return type == DF_TERRAKUBE_APPLY || type == DF_TERRAKUBE_DESTROY || df_terrakube_is_refusal(t);
+}
+
 int df_terrakube_guard_change(struct df_context *c, struct df_err *err)
 {
     struct df_terrakube *t = c->terrakube;
-    enum df_terrakube_type type = t->payload->type;
-    bool changes = type == DF_TERRAKUBE_APPLY || type == DF_TERRAKUBE_DESTROY, waited = false;
+    bool is_once = runs_once(t), waited = false;
     if (await_others(c, &waited, err) < 0)
         return -1;
-    if (!changes && !waited)
+    if (!is_once && !waited)
         return 0;
     if (read_job_again(c, err) < 0)
         return -1;
-    enum df_terrakube_status *step = &t->job.step_status;
-    bool begun = t->settings->acknowledges && (*step == DF_TERRAKUBE_RUNNING || has_ended(*step));
-    if (!begun && !(changes && is_claimed(t)))
+    bool begun = t->settings->acknowledges && has_begun(t);
+    if (!begun && !(is_once && is_claimed(t)))
         return 0;
-    /* The pod that took it may not have told yet that it runs. */
-    *step = begun ? *step : DF_TERRAKUBE_RUNNING;
-    return give_up(c, waited, err);
+    /* The pod that took it may not have told yet that it runs. The step of a refusal looks the same
+     * before and after. */
+    if (!begun && !df_terrakube_is_refusal(t))
+        t->job.step_status = DF_TERRAKUBE_RUNNING;
+    return give_up(c, waited || df_terrakube_is_refusal(t), err);
 }

@@ -10,6 +10,7 @@
 #include "runner/terrakube/commands.h"
 #include "runner/terrakube/flow.h"
 #include "runner/terrakube/unlock.h"
+#include "runner/tofu/sealed.h"
 
 /* ---- errored.tfstate ---- */
 
@@ -164,6 +165,25 @@ static int store_state(struct df_context *c, const struct kept *kept, struct df_
 
 /* ---- outputs ---- */
 
+/* Scripts get all outputs, and may print them. */
+static int hide_sensitive(struct df_context *c, const char *text, size_t n, struct df_err *err)
+{
+    DF_SECRET_JSON cJSON *outputs = NULL;
+    DF_SECRET_STRS struct df_strs values = {0};
+    const cJSON *output;
+    if (df_json_parse(text, n, &outputs, err) < 0)
+        return -1;
+    cJSON_ArrayForEach (output, outputs) {
+        if (df_json_bool(output, "sensitive", false) &&
+            df_sealed_add_leaves(&values, df_json_at(output, "value"), err) < 0)
+            return -1;
+    }
+    for (size_t i = 0; i < values.len; i++)
+        if (df_output_hide_also(c->output, values.items[i], err) < 0)
+            return -1;
+    return df_strs_check(&values, err);
+}
+
 static int keep_outputs(struct df_context *c, struct df_err *err)
 {
     static const char *const output[] = {"output", "-json", NULL};
@@ -176,7 +196,8 @@ static int keep_outputs(struct df_context *c, struct df_err *err)
     if (!path)
         return df_fail_oom(err);
     if (df_terrakube_command_save(c, output, path, err) < 0 ||
-        df_fs_read_plain(path, &text, err) < 0)
+        df_fs_read_plain(path, &text, err) < 0 ||
+        hide_sensitive(c, df_buf_str(&text), text.len, err) < 0)
         return -1;
     if (t->context && (shown = df_terrakube_shown(c, path)))
         df_terrakube_context_outputs(t->context, shown);

@@ -13,7 +13,8 @@
 #include "common/base/log.h"
 
 enum {
-    QUEUE_WAIT_MS = 5000, /* of the API's own transaction: it takes milliseconds */
+    QUEUE_WAIT_MS =
+        20000, /* of the API's own transaction: milliseconds, but seconds for its first */
     QUEUE_PAUSE_MS = 50,
     UNSTARTED_MS = 20000, /* nothing is lost that another pod could not do */
     FLUSH_MS = 2000,      /* the saved output has every line */
@@ -89,8 +90,8 @@ static const char *next_status(const struct df_terrakube *t, bool succeeded)
     if (!is_plan(t))
         return "pending"; /* the API runs the next step, or completes the job */
     switch (t->plan_code) {
-    case 0:
-        return "completed";
+    case 0: /* with planChanges false the old API ends the job, and the later one fails */
+        return df_terrakube_has_queue(t->payload) ? "completed" : "pending";
     case 1: /* with ignoreError */
         return "failed";
     default:
@@ -98,7 +99,6 @@ static const char *next_status(const struct df_terrakube *t, bool succeeded)
     }
 }
 
-/* A pending job without changes trips the API. */
 static bool plans_changes(const struct df_terrakube *t, bool succeeded)
 {
     return !(succeeded && is_plan(t) && (t->plan_code == 0 || t->plan_code == 1));
@@ -206,6 +206,8 @@ static void save_text(struct df_terrakube *t, const char *text)
 
 static bool is_unbegun(const struct df_terrakube *t)
 {
+    if (df_terrakube_is_refusal(t) && t->job.step_status == DF_TERRAKUBE_FAILED)
+        return true;
     return t->job.step_status == DF_TERRAKUBE_PENDING &&
            (is_undispatched(t->job.status) || t->job.status == DF_TERRAKUBE_QUEUE ||
             t->job.status == DF_TERRAKUBE_REJECTED_STATUS);

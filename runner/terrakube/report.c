@@ -148,13 +148,24 @@ static int tell_terrakube(struct terrakube_report *k, const cJSON *result, struc
     return df_terrakube_tell_end(k->t, succeeded, k->log_path, err);
 }
 
+/* It warns of an end that Terrakube does not know. */
+static int tell_service(struct terrakube_report *k, const cJSON *result, const char *untold,
+                        struct df_err *err)
+{
+    DF_JSON cJSON *copy = untold ? cJSON_Duplicate(result, true) : NULL;
+    if (untold && (!copy || df_json_set_str(copy, "untold", untold, err) < 0))
+        return df_fail_oom(err);
+    return df_report_result(k->service, copy ? copy : result, err);
+}
+
 static int terrakube_result(struct df_report *r, const cJSON *result, struct df_err *err)
 {
     struct terrakube_report *k = report_of(r);
-    int failed = tell_terrakube(k, result, err);
-    if (k->service && df_report_result(k->service, result, err) < 0)
+    struct df_err why = {0};
+    int failed = tell_terrakube(k, result, &why);
+    if (k->service && tell_service(k, result, failed < 0 ? why.message : NULL, err) < 0)
         return -1;
-    return failed;
+    return failed ? df_err_pass(err, &why) : 0;
 }
 
 static const struct df_report_backend backend = {.free = terrakube_release,

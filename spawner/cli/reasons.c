@@ -169,7 +169,7 @@ const struct df_reason df_reasons[] = {
     {"RunnerLost",
      "The runner's process disappeared during the step (killed, out of memory, power failure).",
      "What the tool had stored is in the state. `dayfly state errored EXECUTOR` shows a state that "
-     "it could not store; then run again."},
+     "it could not store; a dry-run shows what remains to be done."},
     {"RunnerFailed", "The runner failed because of an internal error.",
      "The message and the log say where. The state is the last stored version."},
     {"NeverClaimed", "The runner did not start within timeouts.pending; nothing was run.",
@@ -264,19 +264,21 @@ const struct df_reason df_reasons[] = {
     {"OOMKilled", "The container needed more memory than its limit and was killed.",
      "Raise placement.resources.limits.memory."},
     {"Evicted", "The pod was evicted from its node.",
-     "What the tool had stored is in the state; run again."},
+     "What the tool had stored is in the state: a new plan shows what remains to be done."},
     {"Preempted", "The pod had to make room for one of higher priority.",
-     "Set placement.priorityClassName; then run again."},
+     "Set placement.priorityClassName; what the tool had stored is in the state: a new plan shows "
+     "what remains to be done."},
     {"DeadlineExceeded", "The Job's deadline passed and Kubernetes ended the pod.",
      "Raise spec.timeouts, or find in the log what the step waited for."},
     {"NodeLost", "The pod's node is gone or no longer answers.",
-     "What the tool had stored is in the state; check the node, then run again."},
+     "Check the node; what the tool had stored is in the state: a new plan shows what remains to "
+     "be done."},
     {"NodeShutdown", "The pod's node was shut down.",
-     "What the tool had stored is in the state; run again."},
+     "What the tool had stored is in the state: a new plan shows what remains to be done."},
     {"PodDeleted", "Somebody deleted the pod.",
-     "What the tool had stored is in the state; run again."},
+     "What the tool had stored is in the state: a new plan shows what remains to be done."},
     {"JobDeleted", "Somebody deleted the Job.",
-     "What the tool had stored is in the state; run again."},
+     "What the tool had stored is in the state: a new plan shows what remains to be done."},
     {"WorkflowFailed", "The workflow's image ran and failed.",
      "The message has its exit code; `kubectl logs job/NAME` shows its output as long as the Job "
      "exists."},
@@ -287,7 +289,8 @@ const struct df_reason df_reasons[] = {
      "Check the memory limit in spec.workflow.resources and the nodes, then create the workflow "
      "again."},
     {"RunnerKilled", "The container was killed by a signal.",
-     "Check the node's kernel log and the memory limit; then run again."},
+     "Check the node's kernel log and the memory limit; what the tool had stored is in the state: "
+     "a new plan shows what remains to be done."},
     {0}};
 
 const struct df_reason *df_reason_find(const char *word)

@@ -25,6 +25,7 @@ void df_text_owner(const cJSON *spec, struct df_buf *out)
 
 #define AGAIN "run the job again."
 #define LEFT "a new plan shows what remains to be done."
+#define STORED "What the tool had stored is in the state: " LEFT
 #define DEADLINE                                                                                   \
     "Raise ExecutorEphemeralActiveDeadlineSeconds in the environment of the service, or find in "  \
     "the output what the step waited for."
@@ -67,7 +68,17 @@ static const struct df_reason own[] = {
     {"DeadlineExceeded", "The Job's deadline passed and Kubernetes ended the pod.", DEADLINE},
     {"RunnerLost",
      "The runner's process disappeared during the step (killed, out of memory, power failure).",
-     "What the tool had stored is in the state: " LEFT},
+     STORED},
+    {"RunnerKilled", "The container of the step was killed by a signal.",
+     "Check the node's kernel log and the memory limit (EPHEMERAL_MEMORY_LIMIT). " STORED},
+    {"OOMKilled", "The container needed more memory than its limit and was killed.",
+     "Raise EPHEMERAL_MEMORY_LIMIT of the workspace. " STORED},
+    {"Evicted", "The pod was evicted from its node.", STORED},
+    {"Preempted", "The pod had to make room for one of higher priority.", STORED},
+    {"NodeLost", "The pod's node is gone or no longer answers.", "Check the node. " STORED},
+    {"NodeShutdown", "The pod's node was shut down.", STORED},
+    {"PodDeleted", "Somebody deleted the pod.", STORED},
+    {"JobDeleted", "Somebody deleted the Job.", STORED},
     {"InvalidStep", "The step cannot be run as requested; nothing was run.",
      "The message names the setting or the key. Correct it in the workspace, then " AGAIN},
     {"VariableInvalid", "A variable of the workspace has a value that the tool cannot take.",

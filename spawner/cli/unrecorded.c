@@ -2,6 +2,7 @@
 
 #include "spawner/cli/text.h"
 #include "spawner/model/model.h"
+#include "spawner/model/terrakube.h"
 
 static void add_safe(struct df_buf *out, const char *text)
 {
@@ -65,10 +66,13 @@ void df_unrecorded_add(const cJSON *task, struct df_buf *out)
     const char *note = df_json_str(list, "note");
     if (!list)
         return;
-    (void)df_buf_adds(out, df_storage_is_managed(task)
-                               ? "\nObjects that may exist and that no state records:\n"
-                               : "\nObjects that were begun; look whether the state has them (a "
-                                 "dry-run shows it) before you take any over:\n");
+    if (df_storage_is_managed(task))
+        (void)df_buf_adds(out, "\nObjects that may exist and that no state records:\n");
+    else
+        (void)df_buf_addf(out,
+                          "\nObjects that were begun; look whether the state has them (a %s shows "
+                          "it) before you take any over:\n",
+                          df_task_is_terrakube(task) ? "new plan" : "dry-run");
     cJSON_ArrayForEach (item, df_json_at(list, "items"))
         add_item(item, terraform ? "terraform" : "tofu", out);
     if (more > 0)

@@ -200,7 +200,7 @@ static const char *next_elsewhere(const cJSON *run, const char *reason)
                  {"PlanUsed", "Look at the storage of the state, and run again."},
                  {"RunnerLost",
                   "The tool stores its state in that storage by itself: a dry-run shows what is "
-                  "there and what is missing. Then run again."}};
+                  "there and what is missing."}};
     const char *type = df_json_str(run, "spec.snapshot.storage.type");
     if (!type || df_streq(type, "managed"))
         return NULL;
@@ -420,6 +420,7 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
         add_wait(df_waiting_of(task), out);
     if (df_timeline_add(task, df_cli_text_shape(cli), out, err) < 0)
         return -1;
+    df_unrecorded_add(task, out);
     if (df_errored_is_of(executor, df_json_str(task, "spec.runRef.name"))) {
         (void)df_buf_addc(out, '\n');
         add_next_of_errored(executor, out);

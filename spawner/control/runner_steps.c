@@ -9,6 +9,7 @@
 #include "spawner/steps/integrations.h"
 #include "spawner/steps/outcome.h"
 #include "spawner/steps/steps.h"
+#include "spawner/steps/unrecorded.h"
 
 /* ---- ends ---- */
 
@@ -67,6 +68,26 @@ int df_runner_collect(struct df_task_pass *p, struct df_err *err)
     if (why.cls == DF_ERR_USER)
         return df_task_pass_fail(p, DF_FAULT_NONE, "RunnerFailed", why.message, err);
     return df_err_pass(err, &why);
+}
+
+static int set_unrecorded(cJSON *task, void *arg, struct df_err *err)
+{
+    if (df_task_is_final(task) || df_json_at(task, "status.unrecorded"))
+        return 1;
+    return df_outcome_unrecorded(task, arg, err);
+}
+
+int df_runner_note_unrecorded(struct df_task_pass *p, struct df_err *err)
+{
+    if (!df_task_has_runner(p->task) || df_json_at(p->task, "status.unrecorded"))
+        return 0;
+    DF_JSON cJSON *found = NULL;
+    if (df_unrecorded_find(p->c->s, p->task, &found, err) < 0)
+        return -1;
+    if (!found)
+        return 0;
+    df_unrecorded_warn(p->step.name, found);
+    return df_task_pass_modify(p, set_unrecorded, found, err);
 }
 
 /* ---- begin ---- */

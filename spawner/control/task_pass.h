@@ -114,6 +114,9 @@ int df_runner_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
 int df_runner_begin(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 int df_runner_end(struct df_task_pass *p, const struct df_task_verdict *v,
                   struct df_err *err) DF_MUST_CHECK;
+/* Stores the list of unrecorded resources before the step's end is written and before its lock is
+ * released: after a crash in between, either the lock or the list still exists. */
+int df_runner_note_unrecorded(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 /* Collects the result from the engine, because the runner could not deliver it. */
 int df_runner_collect(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 

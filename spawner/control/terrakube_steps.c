@@ -86,13 +86,16 @@ static int terrakube_after_observe(struct df_task_pass *p, struct df_err *err)
 
 static int tell_failure(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)
 {
+    DF_SHARED const cJSON *task = NULL; /* with what the step may have created */
     struct df_err why = {0};
     if (!p->c->s->terrakube) {
         df_warn("step %s: Terrakube is not told of the end, because terrakube.listen is not set",
                 p->step.name);
         return 0;
     }
-    if (df_terrakube_tell_failure(p->c->s, p->task, v->reason, v->message, &why) == 0)
+    if (df_store_look_for(p->c->s->store, DF_KIND_TASK_ACTION, p->step.name, &task, err) < 0)
+        return -1;
+    if (!task || df_terrakube_tell_failure(p->c->s, task, v->reason, v->message, &why) == 0)
         return 0;
     if (df_task_age_us(p->task, p->now_us) < TELL_US)
         return df_err_pass(err, &why);
@@ -106,6 +109,8 @@ static int terrakube_end(struct df_task_pass *p, const struct df_task_verdict *v
                          struct df_err *err)
 {
     struct df_err why = {0};
+    if (df_runner_note_unrecorded(p, err) < 0)
+        return -1;
     if (tell_failure(p, v, &why) == 0)
         return df_runner_end(p, v, err);
     df_warn("step %s: Terrakube is not told of its end yet: %s", p->step.name, why.message);

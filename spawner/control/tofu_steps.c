@@ -12,7 +12,6 @@
 #include "spawner/steps/errored.h"
 #include "spawner/steps/outcome.h"
 #include "spawner/steps/recovery.h"
-#include "spawner/steps/unrecorded.h"
 
 /* ---- begin ---- */
 
@@ -47,33 +46,11 @@ static int tofu_begin(struct df_task_pass *p, struct df_err *err)
 
 /* ---- ends ---- */
 
-static int set_unrecorded(cJSON *task, void *arg, struct df_err *err)
-{
-    if (df_task_is_final(task) || df_json_at(task, "status.unrecorded"))
-        return 1;
-    return df_outcome_unrecorded(task, arg, err);
-}
-
-/* Stores the list of unrecorded resources before the step's end is written and before its lock is
- * released: after a crash in between, either the lock or the list still exists. */
-static int note_unrecorded(struct df_task_pass *p, struct df_err *err)
-{
-    if (!df_task_has_runner(p->task) || df_json_at(p->task, "status.unrecorded"))
-        return 0;
-    DF_JSON cJSON *found = NULL;
-    if (df_unrecorded_find(p->c->s, p->task, &found, err) < 0)
-        return -1;
-    if (!found)
-        return 0;
-    df_unrecorded_warn(p->step.name, found);
-    return df_task_pass_modify(p, set_unrecorded, found, err);
-}
-
 static int tofu_end(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)
 {
     /* A process that could not be ended may create more resources, but no later pass would look for
      * them: the list is written now. */
-    if (p->observed.phase != DF_ENGINE_ENDED && note_unrecorded(p, err) < 0)
+    if (p->observed.phase != DF_ENGINE_ENDED && df_runner_note_unrecorded(p, err) < 0)
         return -1;
     return df_runner_end(p, v, err);
 }
@@ -135,7 +112,7 @@ static int recover(struct df_task_pass *p, struct df_err *err)
             return df_err_pass(err, &why); /* a later run must not start before it is kept */
         df_warn("the state that step %s left is not kept: %s", p->step.name, why.message);
     }
-    if (note_unrecorded(p, err) < 0)
+    if (df_runner_note_unrecorded(p, err) < 0)
         return -1;
     return release_lock(p, &why) < 0 ? later(p, &why, err) : 0;
 }

@@ -51,7 +51,7 @@ static int check_api(struct df_doctor_context *p, const struct df_terrakube_sett
                      struct df_err *err)
 {
     DF_HTTP_RESPONSE struct df_http_response res = {0};
-    if (get(s, "/api/v1/organization?page%5Bsize%5D=1", &res, err) < 0)
+    if (get(s, "/api/v1/organization", &res, err) < 0)
         return -1;
     if (res.status == 401 || res.status == 403)
         return df_fail(

@@ -42,10 +42,11 @@ static const char *level_noun(const struct check *c)
     return nouns[c->cell.level];
 }
 
-/* Who else can set it, beside the operator. */
+/* Who else can set it, beside the operator. Nobody asks for a step of Terrakube as an admin. */
 static const char *or_admin(const struct check *c)
 {
-    return c->cell.role == DF_ALLOW_ADMIN ? "" : ", or a caller with the role admin can set it";
+    bool has_admins = c->cell.role != DF_ALLOW_ADMIN && c->cell.level != DF_ALLOW_TERRAKUBE;
+    return has_admins ? ", or a caller with the role admin can set it" : "";
 }
 
 static void deny_name(const struct check *c, const char *what, enum df_allow_list list,
@@ -148,8 +149,9 @@ static void check_quantity(const struct check *c, const cJSON *asked, const stru
         df_fault(c->faults, path,
                  "%.32s is more than the class %s allows (%.32s); take another class, or the "
                  "operator can raise classes.%s.placement.resources.limits.%.32s of the service's "
-                 "configuration, or a caller with the role admin can set it",
-                 asked->valuestring, c->ask->class_name, most, c->ask->class_name, asked->string);
+                 "configuration%s",
+                 asked->valuestring, c->ask->class_name, most, c->ask->class_name, asked->string,
+                 or_admin(c));
 }
 
 /* The limits of a class bind all but admins. */

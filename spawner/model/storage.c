@@ -16,7 +16,7 @@ const char *df_storage_path_key(const char *type)
 bool df_storage_is_managed(const cJSON *doc)
 {
     const char *type = df_json_str(doc, "spec.storage.type");
-    return !type || df_streq(type, "managed");
+    return type ? df_streq(type, "managed") : !df_json_at(doc, "spec.terrakube");
 }
 
 bool df_storage_has_history(const cJSON *executor)

@@ -162,13 +162,17 @@ static void add_clause(const cJSON *task, const char *message, char *to, size_t 
 {
     int64_t n = df_unrecorded_count(df_json_at(task, "status.unrecorded"));
     const char *run = df_json_str(task, "spec.runRef.name");
-    char clause[160] = "";
+    const char *name = df_json_str(task, "metadata.name");
+    char clause[192] = "";
     if (n)
-        (void)snprintf(clause, sizeof(clause), "; %lld object%s %s: dayfly why %.63s", (long long)n,
-                       n == 1 ? "" : "s",
+        (void)snprintf(clause, sizeof(clause), "; %lld object%s %s: dayfly why %s%.63s",
+                       (long long)n, n == 1 ? "" : "s",
                        df_storage_is_managed(task) ? "may exist that no state records"
                                                    : "begun, which the state may have or lack",
-                       run ? run : "RUN");
+                       run ? "" : "taskaction/",
+                       run    ? run
+                       : name ? name
+                              : "NAME");
     (void)snprintf(to, size, "%.*s%s", (int)(size - 1 - strlen(clause)), message, clause);
 }
 

@@ -555,6 +555,15 @@ static int set_result(cJSON *task, void *arg, struct df_err *err)
     return df_outcome_result(task, r->body, df_real_us(), err);
 }
 
+/* Whoever asked for the step does not know of its end, and no runner will tell it any more. */
+static void warn_untold(const cJSON *task, const cJSON *body)
+{
+    const char *why = df_json_str(body, "untold");
+    if (why && !df_has_control(why))
+        df_warn("step %s: Terrakube was not told of its end: %.400s",
+                df_json_str(task, "metadata.name"), why);
+}
+
 int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                    struct df_err *err)
 {
@@ -573,6 +582,7 @@ int df_step_result(struct df_spawner *s, const char *uid, const char *token, con
     if (modify_task(s, uid, set_result, &r, &ended, err) < 0)
         return -1;
     df_step_drop_errored_state(s, ended);
+    warn_untold(ended, body);
     if (unrecorded)
         df_unrecorded_warn(df_json_str(task, "metadata.name"), unrecorded);
     return 0;

@@ -3,17 +3,24 @@
 #include <errno.h>
 #include <fcntl.h>
 
+#include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/base/parse.h"
 #include "common/terrakube/api.h"
+#include "common/terrakube/rescue.h"
 #include "common/terrakube/storage.h"
 #include "common/terrakube/wire.h"
 #include "spawner/model/terrakube.h"
 #include "spawner/steps/payloads.h"
+#include "spawner/steps/steps.h"
 
 /* As a runner's own. The API fails a job of which it has had no sign for a minute. */
 enum { BEAT_S = 15 };
+
+/* For about half a second the job that made room is pending without a step, and stands in front. */
+#define RING_AGAIN_US INT64_C(2000000)
 
 /* ---- the door ---- */
 
@@ -47,6 +54,7 @@ int df_terrakube_door_open(char *const *environment, struct df_terrakube_door **
     if (!d)
         return df_fail_oom(err);
     (void)pthread_mutex_init(&d->room, NULL);
+    d->ring_us = 1; /* what was turned away before the start, was so by another process */
     DF_SECRET_STRS struct df_strs all = {0};
     for (char *const *e = environment; e && *e; e++)
         (void)df_strs_add(&all, *e);
@@ -103,7 +111,7 @@ int df_terrakube_part(struct df_spawner *s, const cJSON *task, cJSON **ret, stru
     return 0;
 }
 
-/* ---- a failure ---- */
+/* ---- what the API says of the step ---- */
 
 static bool has_ended(enum df_terrakube_status status)
 {
@@ -111,14 +119,103 @@ static bool has_ended(enum df_terrakube_status status)
            status == DF_TERRAKUBE_NO_CHANGES || status == DF_TERRAKUBE_NOT_EXECUTED;
 }
 
-static bool is_called_off(enum df_terrakube_status status)
+/* The commands of onReject: the API marks their step `failed` while it sends them. */
+static bool is_refusal(const cJSON *task, const struct df_terrakube_job *job)
 {
-    return status == DF_TERRAKUBE_CANCELLED || status == DF_TERRAKUBE_REJECTED_STATUS;
+    return job->status == DF_TERRAKUBE_REJECTED_STATUS &&
+           df_streq(df_json_str(task, "spec.terrakube.type"), "approval");
+}
+
+static bool is_over(const cJSON *task, const struct df_terrakube_job *job)
+{
+    return !is_refusal(task, job) &&
+           (has_ended(job->step_status) || job->status == DF_TERRAKUBE_CANCELLED ||
+            job->status == DF_TERRAKUBE_REJECTED_STATUS);
+}
+
+/* ---- the output of a lost step ---- */
+
+/* The service has the step's log as well: of a runner on this machine all of it. */
+static int copy_log(struct df_spawner *s, const char *uid, int fd, struct df_err *err)
+{
+    int64_t end = 1;
+    for (int64_t offset = 0; offset < end && offset < (int64_t)DF_LIMIT_TERRAKUBE_RESCUE;) {
+        DF_BUF struct df_buf piece = DF_BUF_INIT(DF_LIMIT_STREAM_FRAME);
+        if (df_step_read(s, uid, DF_STREAM_LOG, offset, &piece, &end, err) < 0 ||
+            df_fs_write_all(fd, df_buf_str(&piece), piece.len, err) < 0)
+            return -1;
+        if (!piece.len)
+            return 0;
+        offset += (int64_t)piece.len;
+    }
+    return 0;
+}
+
+/* Whichever has more: Redis has what people saw, and forgets; a pod's last lines may not have come
+ * here. */
+static int write_lines(struct df_spawner *s, const cJSON *task,
+                       const struct df_terrakube_payload *p, int fd, struct df_err *err)
+{
+    const char *uid = df_json_str(task, "metadata.uid");
+    int64_t size = 0;
+    df_terrakube_rescue_lines(&s->terrakube->settings, p, fd);
+    if (df_step_log_size(s, uid, &size, err) < 0)
+        return -1;
+    if (size <= lseek(fd, 0, SEEK_CUR))
+        return 0;
+    if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
+        return df_fail_errno(err, errno, "empty a file");
+    return copy_log(s, uid, fd, err);
+}
+
+static void add_object(const cJSON *item, struct df_buf *out)
+{
+    const char *address = df_json_str(item, "address"), *id = df_json_str(item, "id");
+    bool finished = df_json_bool(item, "finished", false);
+    if (!address || df_has_control(address))
+        return;
+    (void)df_buf_addf(out, "  %s: %s", address, finished ? "was made" : "was begun, and may exist");
+    if (finished && id && !df_has_control(id))
+        (void)df_buf_addf(out, ", %s %s", df_json_str(item, "idKey"), id);
+    (void)df_buf_addc(out, '\n');
+}
+
+/* What people must know: why it ended, what it began, and that nobody repeats it. */
+static void add_reason(const cJSON *task, const char *why, struct df_buf *out)
+{
+    const cJSON *list = df_json_at(task, "status.unrecorded"), *item;
+    int64_t more = df_json_int(list, "more", 0);
+    (void)df_buf_addf(out, "dayfly: %s\n", why);
+    if (!df_task_has_runner(task))
+        return;
+    if (list)
+        (void)df_buf_adds(out, "dayfly: these objects were begun, and the state may have or lack "
+                               "them:\n");
+    cJSON_ArrayForEach (item, df_json_at(list, "items"))
+        add_object(item, out);
+    if (more > 0)
+        (void)df_buf_addf(out, "  and %lld more\n", (long long)more);
+    (void)df_buf_adds(out, "dayfly: " DF_TERRAKUBE_NOT_AGAIN);
+}
+
+static int write_output(struct df_spawner *s, const cJSON *task,
+                        const struct df_terrakube_payload *p, const char *why, int fd,
+                        struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    struct df_err missing = {0};
+    if (df_task_has_runner(task) && write_lines(s, task, p, fd, &missing) < 0)
+        df_warn("the output of step %s of Terrakube's job %s lacks its lines: %s", p->step, p->job,
+                missing.message);
+    add_reason(task, why, &text);
+    if (df_buf_check(&text, err) < 0)
+        return -1;
+    return df_fs_write_all(fd, df_buf_str(&text), text.len, err);
 }
 
 /* The output of the step, as its page shows it once the step has ended. */
-static int save_output(struct df_spawner *s, const struct df_terrakube_payload *p, const char *text,
-                       struct df_err *err)
+static int save_output(struct df_spawner *s, const cJSON *task,
+                       const struct df_terrakube_payload *p, const char *why, struct df_err *err)
 {
     struct df_terrakube_storage *storage = NULL;
     DF_FREE char *path = df_strf("%s/output-XXXXXX", df_blob_tmp_dir(s->blobs));
@@ -127,7 +224,7 @@ static int save_output(struct df_spawner *s, const struct df_terrakube_payload *
     DF_CLOSE int fd = mkostemp(path, O_CLOEXEC);
     if (fd < 0)
         return df_fail_errno(err, errno, "create %s", path);
-    int result = df_fs_write_all(fd, text, strlen(text), err);
+    int result = write_output(s, task, p, why, fd, err);
     if (result == 0)
         result = df_terrakube_storage_new(&s->terrakube->settings, DF_TIMEOUT_TERRAKUBE_MS, NULL,
                                           &storage, err);
@@ -138,29 +235,36 @@ static int save_output(struct df_spawner *s, const struct df_terrakube_payload *
     return result;
 }
 
-static int set_failed(struct df_terrakube_api *api, const char *text, struct df_err *err)
+/* ---- telling it ---- */
+
+/* A refused job stays refused. */
+static int set_failed(struct df_terrakube_api *api, bool is_refused, const char *text,
+                      struct df_err *err)
 {
     DF_JSON cJSON *attributes = cJSON_CreateObject();
     if (df_json_add_str(attributes, "status", "failed", err) < 0 ||
         df_json_add_str(attributes, "output", text, err) < 0 ||
         df_terrakube_api_patch_step(api, "failed", err) < 0)
         return -1;
-    return df_terrakube_api_patch_job(api, attributes, err);
+    return is_refused ? 0 : df_terrakube_api_patch_job(api, attributes, err);
 }
 
-static int tell(struct df_spawner *s, const struct df_terrakube_payload *p,
-                struct df_terrakube_api *api, const char *text, struct df_err *err)
+static int tell(struct df_spawner *s, const cJSON *task, const struct df_terrakube_payload *p,
+                struct df_terrakube_api *api, const char *why, struct df_err *err)
 {
+    DF_FREE char *text = df_strf("dayfly: %s\n", why);
     DF_CLEANUP(df_terrakube_job_free) struct df_terrakube_job job = {0};
-    struct df_err why = {0};
+    struct df_err unsaved = {0};
+    if (!text)
+        return df_fail_oom(err);
     if (df_terrakube_api_job(api, &job, err) < 0)
         return -1;
-    if (has_ended(job.step_status) || is_called_off(job.status))
+    if (is_over(task, &job))
         return 0;
-    if (save_output(s, p, text, &why) < 0) /* the job's own output has it, too */
+    if (save_output(s, task, p, why, &unsaved) < 0) /* the job's own output has the cause, too */
         df_warn("the output of step %s of Terrakube's job %s is not stored: %s", p->step, p->job,
-                why.message);
-    return set_failed(api, text, err);
+                unsaved.message);
+    return set_failed(api, is_refusal(task, &job), text, err);
 }
 
 int df_terrakube_tell_failure(struct df_spawner *s, const cJSON *task, const char *reason,
@@ -169,14 +273,14 @@ int df_terrakube_tell_failure(struct df_spawner *s, const cJSON *task, const cha
     struct df_terrakube_payload p;
     struct df_terrakube_api *api = NULL;
     struct df_err why = {0};
-    DF_FREE char *text = df_strf("dayfly: %s: %s\n", reason, message);
+    DF_FREE char *text = df_strf("%s: %s", reason, message);
     if (!text)
         return df_fail_oom(err);
     df_terrakube_task_payload(task, &p);
     if (df_terrakube_api_new(&s->terrakube->settings, &p, DF_TIMEOUT_TERRAKUBE_MS, NULL, &api,
                              err) < 0)
         return -1;
-    int result = tell(s, &p, api, text, &why);
+    int result = tell(s, task, &p, api, text, &why);
     df_terrakube_api_free(api);
     if (result < 0 && why.cls == DF_ERR_NOT_FOUND) { /* the job was deleted */
         df_warn("Terrakube's API knows no job %s any more: nobody is told of its end", p.job);
@@ -233,18 +337,36 @@ int df_terrakube_beat(struct df_spawner *s, const cJSON *task, int64_t now_us, i
     int result = df_terrakube_api_job(api, &job, err);
     df_terrakube_api_free(api);
     if (result == 0)
-        *ret_over = is_called_off(job.status) || has_ended(job.step_status);
+        *ret_over = is_over(task, &job);
     return result;
 }
 
-int df_terrakube_ring(struct df_spawner *s, struct df_err *err)
+static int ring(struct df_spawner *s, struct df_err *err)
 {
     struct df_redis *redis = NULL;
-    if (!__atomic_exchange_n(&s->terrakube->turned_away, false, __ATOMIC_RELAXED))
+    if (!df_terrakube_has_redis(&s->terrakube->settings))
         return 0;
     if (df_terrakube_wire_new(&s->terrakube->settings, &redis, err) < 0)
         return -1;
     int result = df_terrakube_wire_ring(redis, err);
     df_redis_free(redis);
     return result;
+}
+
+int df_terrakube_ring(struct df_spawner *s, struct df_err *err)
+{
+    if (!__atomic_exchange_n(&s->terrakube->turned_away, false, __ATOMIC_RELAXED))
+        return 0;
+    __atomic_store_n(&s->terrakube->ring_us, df_real_us() + RING_AGAIN_US, __ATOMIC_RELAXED);
+    return ring(s, err);
+}
+
+int df_terrakube_ring_again(struct df_spawner *s, struct df_err *err)
+{
+    int64_t due_us = __atomic_load_n(&s->terrakube->ring_us, __ATOMIC_RELAXED);
+    if (!due_us || df_real_us() < due_us ||
+        !__atomic_compare_exchange_n(&s->terrakube->ring_us, &due_us, 0, false, __ATOMIC_RELAXED,
+                                     __ATOMIC_RELAXED))
+        return 0;
+    return ring(s, err);
 }

@@ -31,6 +31,7 @@ struct df_terrakube_door {
     struct df_terrakube_settings settings;
     struct df_strs environment; /* the settings as "NAME=VALUE", for the runners */
     bool turned_away;           /* atomic: a step was refused since the last ring */
+    int64_t ring_us;            /* atomic: real time of the next ring; 0: none is due */
     struct df_log_gate refused; /* steps that are logged as refused */
     struct df_terrakube_beats beats;
     pthread_mutex_t room; /* held while unfinished steps are counted and one is added */
@@ -46,8 +47,9 @@ void df_terrakube_door_close(struct df_terrakube_door *d); /* NULL is fine */
 int df_terrakube_part(struct df_spawner *s, const cJSON *task, cJSON **ret,
                       struct df_err *err) DF_MUST_CHECK;
 
-/* Writes why the step failed into its output, and that it and its job failed. Does nothing if the API
- * has an end of the step already, or the job was cancelled. */
+/* Writes the step's output (what its runner had said, why it failed, what it began and nobody recorded:
+ * status.unrecorded), and that it and its job failed. Does nothing if the API has an end of the step
+ * already, or the job was cancelled. */
 int df_terrakube_tell_failure(struct df_spawner *s, const cJSON *task, const char *reason,
                               const char *message, struct df_err *err) DF_MUST_CHECK;
 
@@ -57,7 +59,9 @@ int df_terrakube_tell_failure(struct df_spawner *s, const cJSON *task, const cha
 int df_terrakube_beat(struct df_spawner *s, const cJSON *task, int64_t now_us, int64_t *ret_next_us,
                       bool *ret_over, struct df_err *err) DF_MUST_CHECK;
 
-/* Wakes the API's queue, if a step was turned away: there is room now. */
+/* Wakes the API's queue, if a step was turned away: there is room now. Call df_terrakube_ring_again()
+ * each second, which wakes it again two seconds later, and at its first call in any case. */
 int df_terrakube_ring(struct df_spawner *s, struct df_err *err) DF_MUST_CHECK;
+int df_terrakube_ring_again(struct df_spawner *s, struct df_err *err) DF_MUST_CHECK;
 
 #endif

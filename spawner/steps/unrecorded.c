@@ -9,6 +9,8 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "spawner/model/recipe.h"
+#include "spawner/model/storage.h"
+#include "spawner/model/terrakube.h"
 #include "spawner/steps/creations.h"
 #include "spawner/steps/steps.h"
 
@@ -17,10 +19,10 @@ static const char foreign_storage[] =
 static const char too_large[] = "the state is too large to be compared with what was begun";
 static const char unreadable[] = "the state could not be compared with what was begun";
 
-static bool is_managed(const cJSON *task)
+/* An apply, or what Terrakube calls so: its destroy can create what replaces others. */
+static bool may_create(const cJSON *task)
 {
-    const char *type = df_json_str(task, "spec.storage.type");
-    return !type || df_streq(type, "managed");
+    return df_recipe_step_of(task)->plan_of || df_task_is_terrakube(task);
 }
 
 /* ---- events ---- */
@@ -152,7 +154,7 @@ static int compare_with_states(struct df_spawner *s, const cJSON *task, cJSON **
         return -1;
     if (!df_creations_any(c))
         return 0;
-    if (!is_managed(task)) {
+    if (!df_storage_is_managed(task)) {
         df_creations_incomparable(c, foreign_storage);
     } else {
         if (compare_states(s, task, c, err) < 0)
@@ -167,7 +169,7 @@ int df_unrecorded_find(struct df_spawner *s, const cJSON *task, cJSON **ret, str
 {
     struct df_err why = {0};
     *ret = NULL;
-    if (!df_recipe_step_of(task)->plan_of || compare_with_states(s, task, ret, &why) == 0)
+    if (!may_create(task) || compare_with_states(s, task, ret, &why) == 0)
         return 0;
     if (why.cls == DF_ERR_RETRY)
         return df_err_pass(err, &why);

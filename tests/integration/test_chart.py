@@ -650,6 +650,7 @@ def test_the_sidecar_from_install_to_uninstall(home, namespace, tofu, tmp_path):
 
         release.helm("uninstall", "df", "--wait", "--timeout", "2m")
         namespace.kubectl("delete", "configmap", "module-gated")
+        namespace.kubectl("delete", "pod", "df-dayfly-test")  # stays for `helm test --logs`
         wait_for("nothing to be left", lambda: objects(namespace) <= before)
     finally:
         namespace.cluster.kubectl("delete", "pv", *volumes, "--wait=false")
@@ -691,6 +692,7 @@ def test_the_operator_from_install_to_uninstall(home, namespace, tofu):
     release.helm("uninstall", "df", "--wait", "--timeout", "2m")
     wait_for("the Lease to be given back", lambda: not [n for n in namespace.get("leases") if n["metadata"]["name"] == "df-dayfly"])
     namespace.kubectl("delete", "configmap", "module-net")
+    namespace.kubectl("delete", "pod", "df-dayfly-test")
     kept(namespace)
     wait_for("nothing to be left", lambda: objects(namespace) <= before)
 

@@ -94,7 +94,7 @@ def test_a_failed_apply_stores_its_state_before_it_is_told(executor):
     assert (job.status, apply.status) == ("failed", "failed")
     assert "going to fail" in executor.output(apply)
     assert len(executor.api.history) == len(executor.states(net)) == 1
-    told = [r["path"].rsplit("/", 1)[1] for r in executor.api.requests if r["method"] in ("POST", "PATCH") and "context" not in r["path"]]
+    told = [r["path"].rsplit("/", 1)[1] for r in executor.api.requests if r["method"] in ("POST", "PATCH") and "context" not in r["path"] and not r["busy"]]
     assert told[-3:] == ["history", apply.id, job.id]
 
 
@@ -166,15 +166,28 @@ def test_custom_scripts_and_their_failure(executor):
     assert executor.run(job, **PLAIN).status == "completed" and job.status == "completed"
 
 
-def test_scripts_after_a_failure_and_after_a_refused_approval(executor):
+def test_scripts_after_a_failure(executor):
     api = executor.api
     net = api.workspace("net", executor.source(text=module("module-plan-fail")), variables=VARIABLES)
     step = executor.run(api.job(net, ("terraformPlan", {"onFailureList": [bash("echo cleaned up")]})), **PLAIN)
     assert step.status == "failed" and "cleaned up\n" in executor.output(step)
-    job = api.job(net, ("approval", {"commandList": [bash("echo told them")]}))
+
+
+@pytest.mark.parametrize("when", ["before the dispatch is committed", "after it"])
+def test_the_commands_of_a_refused_approval_run_once(executor, when, tmp_path):
+    """The API marks their step `failed` in the transaction that dispatches them."""
+    api, told = executor.api, tmp_path / "told"
+    job = api.job(workspace(executor), ("approval", {"commandList": [bash(f"echo told them | tee -a {told}")]}), "terraformApply")
     api.reject(job, job.steps[0])
-    step = executor.run(job, **PLAIN)
-    assert (job.status, step.status) == ("rejected", "failed") and "told them\n" in executor.output(step)
+    api.pause = 3 if when.startswith("before") else 0
+    dispatch = api.dispatch(job)
+    if when == "after it":
+        assert job.committed.wait(30)
+    executor.finish(executor.start(dispatch, **PLAIN))
+    assert (job.status, [s.status for s in job.steps]) == ("rejected", ["failed", "failed"])
+    assert "told them\n" in executor.output(dispatch.step) and told.read_text() == "told them\n"
+    executor.finish(executor.start(dispatch, **PLAIN))
+    assert told.read_text() == "told them\n" and executor.output(dispatch.step).endswith("told them\n"), executor.said()
 
 
 def test_a_plan_whose_error_is_ignored_runs_its_scripts(executor):
@@ -274,6 +287,7 @@ def test_a_pod_that_is_started_again_applies_nothing(executor, slow):
     assert places == sorted(places) and saved.endswith("plan again.\n"), saved
     executor.finish(executor.start(dispatch, **PLAIN))
     assert not began.exists() and executor.output(dispatch.step).count("not run again") == 1
+    assert f"StepOver: job {job.id}, step {dispatch.step.id}: it ended, or another pod began it" in executor.said()
 
 
 def test_a_second_pod_reports_nothing_while_the_first_one_lives(executor, slow):
@@ -318,8 +332,35 @@ def test_a_step_that_another_pod_began_meanwhile_is_not_applied(executor):
     assert not executor.state(job.workspace).exists()
 
 
+@pytest.mark.parametrize("answer", [503, 423, 404, 403, 401, 409])
+@pytest.mark.parametrize("call", ["POST .*/history", "PATCH .*/step/"])
+def test_an_api_that_cannot_at_the_end_hears_of_the_apply_when_it_can(executor, answer, call):
+    """423: its database took no transaction; 404: a gateway whose servers are being replaced; others: of who was just admitted."""
+    api, gate = executor.api, executor.home.directory / "gate"
+    wait = bash(f"touch {gate}.begun; while [ ! -e {gate} ]; do sleep 0.05; done", before=True)
+    job = api.job(workspace(executor), ("terraformApply", {"commandList": [wait]}))
+    dispatch = api.dispatch(job)
+    pod = executor.start(dispatch, **PLAIN)
+    dayfly.wait_for("the step to run", lambda: gate.with_name("gate.begun").exists() or pod.poll() is not None)
+    with api.trouble(answer, call) as trouble:
+        gate.touch()
+        dayfly.wait_for("three tries", lambda: trouble["met"] > 2 or pod.poll() is not None)
+        assert pod.poll() is None, executor.said()
+    executor.finish(pod)
+    assert (job.status, dispatch.step.status, len(api.history)) == ("completed", "completed", 1)
+    assert "waiting for Terrakube's API, which is asked again for" in executor.said() and "answers again" in executor.said()
+
+
+def test_a_dispatch_that_holds_the_row_of_its_job_does_not_fail_the_step(executor):
+    """As that of the first job after the API's start did, for more than five seconds."""
+    api = executor.api
+    job, api.pause = api.job(workspace(executor), "terraformPlan"), 7
+    step = executor.run(job, **PLAIN)
+    assert (job.status, step.status, api.faults) == ("completed", "completed", []), executor.said()
+
+
 def test_an_api_that_is_away_at_the_end_hears_of_the_apply_when_it_is_back(executor):
-    job = executor.api.job(workspace(executor), "terraformApply")
+    job, executor.api.busy = executor.api.job(workspace(executor), "terraformApply"), 0
     with executor.api.trouble(503, "PATCH .*/step/", times=None) as trouble:
         dispatch = executor.api.dispatch(job)
         pod = executor.start(dispatch, **PLAIN)
@@ -396,6 +437,17 @@ def test_a_secret_that_the_api_does_not_take_is_named_as_the_reason(executor, se
 
 # ---- versions of the API ----
 
+@pytest.mark.parametrize("version", ["2.28", "2.29", "2.33"])
+def test_a_plan_without_changes_ends_its_job_with_the_api_of(version, home, redis):
+    redis.command("FLUSHALL")
+    with Terrakube(version, redis=redis) as api:
+        executor = Executor(home, api, redis)
+        job = api.job(api.workspace("none", executor.source("none", "")), "terraformPlan", "terraformApply")
+        executor.run(job, **PLAIN)
+        assert (job.status, job.attributes["planChanges"], [s.status for s in job.steps]) == ("completed", False, ["completed", "notExecuted"])
+        assert api.faults == []
+
+
 @pytest.mark.parametrize("version", ["2.28", "2.31", "2.34"])
 def test_plan_and_apply_with_the_api_of(version, home, redis):
     redis.command("FLUSHALL")
@@ -437,6 +489,26 @@ def test_tokens_of_the_step_are_masked_where_a_script_prints_them(executor):
         said = executor.output(step)
         assert "[***]" in said and 'token = "***"' in said and "length 0" not in said, said
         assert "eyJ" not in said and "eyJ" not in executor.said()
+
+
+OUTPUTS = """
+variable "key" {}
+output "key" {
+  value     = { id = "of-nobody", secret = "made-${var.key}", port = 123456789 }
+  sensitive = true
+}
+output "open" { value = "seen-by-everybody" }
+"""
+
+
+def test_values_of_sensitive_outputs_are_masked_where_a_script_prints_them(executor):
+    """A provider may have made them: no variable of the workspace holds them."""
+    net = executor.api.workspace("out", executor.source("out", OUTPUTS), variables={"key": "k3y"})
+    script = bash('echo "$terraformOutput"; echo "$terraformOutput" | grep -o "made-[a-z0-9]*"', after=True)
+    step = executor.run(executor.api.job(net, ("terraformApply", {"commandList": [script]})), **PLAIN)
+    said = executor.output(step)
+    assert step.status == "completed" and "seen-by-everybody" in said and "***" in said, said
+    assert not [value for value in ("made-k3y", "of-nobody", "123456789") if value in said + executor.said()]
 
 
 def test_a_url_of_the_job_gets_no_token_unless_it_is_an_upload(executor):

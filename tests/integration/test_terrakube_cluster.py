@@ -242,7 +242,7 @@ class Service(Release):
     def run_step(self, job):
         """To its end; step, Job and pod."""
         step, name = self.begin(job)
-        wait_for("the end of the step", lambda: step.status in ENDED and job.status not in ("queue", "running"))
+        wait_for("the end of the step", lambda: step.status in ENDED and job.status not in ("queue", "running") and job.settled.is_set())
         return step, self.namespace.get("job", name), self.pod_of(name)
 
 
@@ -265,10 +265,46 @@ def test_the_service_runs_plan_and_apply_in_pods_of_their_own(service, place):
         assert pod["metadata"]["labels"]["terrakube.io/workspace"] == net.id
 
 
+def test_a_runner_of_the_service_killed_in_mid_apply_keeps_its_lines_and_names_what_may_exist(service, place):
+    net = place.workspace("lost", SLOW)
+    net.variables = {"ledger": f"{place.api.url}/{net.id}"}
+    job = place.api.job(net, "terraformApply")
+    step, name = service.begin(job)
+    wait_for("the apply", lambda: place.begun(net) and "second: Creating" in "".join(place.api.lines(job)))
+    kill_runner(service.pod_of(name))
+    wait_for("the end of the step", lambda: step.status in ENDED and job.settled.is_set())
+    said = place.output(job, step)
+    parts = ["terraform_data.first: Creation complete", "dayfly: RunnerKilled: ", "  terraform_data.first: was made, id ",
+             "  terraform_data.second: was begun, and may exist", "it is not run again: look at the state, and plan again."]
+    assert [said.index(part) for part in parts] == sorted(said.index(part) for part in parts), said
+    why = service.home.dayfly("why", f"taskaction/{name}").stdout
+    assert "terraform_data.second: was begun, may exist" in why and "run again" not in (why + said).replace("not run again", ""), why
+    assert len(place.begun(net)) == 1
+
+
+def test_the_rights_that_terrakube_documents_let_its_api_make_jobs_and_no_more(cluster):
+    """Applied as they stand: what they say is Terrakube's own text."""
+    account, made = "system:serviceaccount:terrakube:terrakube-api-service-account", dayfly.ROOT / "examples/terrakube-rbac.yaml"
+
+    def may(verb, kind):
+        return cluster.kubectl("auth", "can-i", verb, kind, "-n", "terrakube", "--as", account, check=False).stdout.strip() == "yes"
+
+    assert [(d["kind"], d["metadata"]["name"], d["metadata"]["namespace"]) for d in yaml.safe_load_all(made.read_text())] == [
+        ("ServiceAccount", "terrakube-api-service-account", "terrakube"), ("Role", "terrakube-api-role", "terrakube"),
+        ("RoleBinding", "terrakube-api-role-binding", "terrakube")]
+    cluster.kubectl("create", "namespace", "terrakube")
+    try:
+        cluster.kubectl("apply", "-f", made)
+        assert all(may(verb, "jobs.batch") for verb in ("get", "list", "watch", "create", "update", "patch", "delete"))
+        assert not any(may(verb, kind) for verb in ("get", "create") for kind in ("secrets", "pods", "configmaps"))
+    finally:
+        cluster.kubectl("delete", "namespace", "terrakube", "--wait=false")
+
+
 def test_helm_test_asks_all_parts_of_terrakube_and_runs_a_step(service, place):
     before = len(place.api.requests)
-    said = service.helm("test", "dayfly").stdout
-    assert said.count("Succeeded") == 3
+    said = service.helm("test", "dayfly", "--logs").stdout
+    assert said.count("Succeeded") >= 3 and "POD LOGS: dayfly-test" in said, said
     asked = {(r["path"], r["status"]) for r in place.api.requests[before:]}
     assert {("/api/v1/organization", 200), ("/tofu/index.json", 200)} <= asked
 

@@ -22,7 +22,7 @@ def runs(tmp_path_factory, tofu):
     """Jobs as the recorded ones, run here: {name: (requests, entries of the stream, step, job, command lines of the tool)}."""
     directory = tmp_path_factory.mktemp("replay")
     done = {}
-    with Redis(directory / "redis") as redis, Terrakube("2.28", redis=redis) as api:
+    with Redis(directory / "redis") as redis, Terrakube("2.28", redis=redis, busy=0) as api:
         executor = Executor(dayfly.Home(directory / "home", tofu), api, redis)
         ran = note_commands(executor.home)
 

@@ -10,7 +10,7 @@ import pytest
 
 from lib import dayfly, web
 from lib.redis import Redis, from_java, to_java
-from lib.terrakube import FINAL, JSON_API, Terrakube, sign
+from lib.terrakube import BELL, FINAL, JSON_API, Terrakube, sign
 
 RECORDED = dayfly.ROOT / "tests/fixtures/terrakube"
 
@@ -42,7 +42,9 @@ def ask(api, method, path, body=None, bearer=None, kind=JSON_API):
 def patch(api, job, step=None, **attributes):
     kind, name = ("job", job.id) if step is None else ("step", step.id)
     path = f"/api/v1/organization/{api.organization}/job/{job.id}" + (f"/step/{step.id}" if step else "")
-    return ask(api, "PATCH", path, json.dumps({"data": {"type": kind, "id": name, "attributes": attributes}}))[0]
+    status = ask(api, "PATCH", path, json.dumps({"data": {"type": kind, "id": name, "attributes": attributes}}))[0]
+    assert job.settled.wait(30)
+    return status
 
 
 def shape(value):
@@ -59,7 +61,7 @@ def shape(value):
 def test_it_answers_as_the_real_one_did(run):
     exchanges = [json.loads(line) for line in (RECORDED / f"http-{run}.jsonl").read_text().splitlines()]
     first = json.loads(next(e["response_body"] for e in exchanges if e["status"] == 200))
-    with Terrakube("2.28", saved=lambda *_: None) as api:
+    with Terrakube("2.28", saved=lambda *_: None, busy=0) as api:
         api.organization = first["data"]["relationships"]["organization"]["data"]["id"]
         job = api.job(api.workspace("net", "http://git.example/module.git"), "terraformPlan", "terraformApply")
         api.workspaces = {first["data"]["relationships"]["workspace"]["data"]["id"]: job.workspace}
@@ -91,7 +93,7 @@ def test_a_token_is_checked_as_the_real_one_does(tmp_path):
 
 @pytest.mark.parametrize("version,kept", [("2.30", False), ("2.33", True)])
 def test_a_status_that_comes_too_early_is_lost_where_the_row_is_not_locked(redis, version, kept):
-    with Terrakube(version, redis=redis, pause=0.1) as api:
+    with Terrakube(version, redis=redis, pause=0.1, busy=0) as api:
         job = api.job(api.workspace("net", "x"), "terraformPlan", "terraformApply")
         api.dispatch(job)
         redis.command("XADD", to_java(job.id), "*", to_java("output"), to_java("too early"))
@@ -105,7 +107,7 @@ def test_a_status_that_comes_too_early_is_lost_where_the_row_is_not_locked(redis
 
 
 def test_a_job_goes_its_way(redis):
-    with Terrakube("2.34", redis=redis, saved=lambda *_: "saved", pause=0.05) as api:
+    with Terrakube("2.34", redis=redis, saved=lambda *_: "saved", pause=0.05, busy=0) as api:
         job = api.job(api.workspace("net", "x"), "terraformPlan", "terraformApply")
         for status in ("pending", "completed"):
             going = api.dispatch(job)
@@ -120,6 +122,58 @@ def test_a_job_goes_its_way(redis):
         other = api.job(job.workspace, "terraformPlan", "terraformApply")
         assert patch(api, other, status="failed") == 204
         assert [s.status for s in other.steps] == ["failed", "failed"]
+
+
+def test_a_job_that_changes_nothing_ends_as_its_version_ends_it():
+    with Terrakube("2.28", busy=0) as old, Terrakube("2.33", busy=0) as new:
+        ends = {}
+        for api, status in ((old, "pending"), (old, "completed"), (new, "pending"), (new, "completed")):
+            job = api.job(api.workspace("net", "x"), "terraformPlan", "terraformApply")
+            assert patch(api, job, job.steps[0], status="completed") == patch(api, job, status=status, planChanges=False) == 204
+            ends[api.version, status] = (job.status, job.steps[1].status)
+        assert ends == {((2, 28), "pending"): ("completed", "notExecuted"), ((2, 28), "completed"): ("completed", "pending"),
+                        ((2, 33), "pending"): ("pending", "pending"), ((2, 33), "completed"): ("completed", "notExecuted")}
+        assert old.faults == [] and len(new.faults) == 1 and "assertion" in new.faults[0]
+
+
+def test_a_step_of_a_rejected_job_has_failed_when_its_commands_run(redis):
+    with Terrakube("2.33", redis=redis, pause=0.05) as api:
+        job = api.job(api.workspace("net", "x"), ("approval", {"commandList": []}), "terraformApply")
+        api.reject(job, job.steps[0])
+        api.dispatch(job)
+        assert job.committed.wait(30)
+        assert (job.status, [s.status for s in job.steps]) == ("rejected", ["failed", "failed"])
+
+
+def test_what_the_database_does_not_take_is_answered_with_423(redis):
+    with Terrakube("2.33", redis=redis, busy=3) as api:
+        job = api.job(api.workspace("net", "x"), "terraformPlan")
+        assert [patch(api, job, job.steps[0], status="pending") for _ in range(4)] == [204, 204, 423, 204]
+        assert len(api.asked("PATCH", "/step/")) == 3 and len(api.requests) == 4
+        api.pause, api.lock_wait, api.busy = 1, 0.1, 0
+        api.dispatch(job)
+        assert patch(api, job, status="running") == 423, "the row is locked"
+        assert job.committed.wait(30) and patch(api, job, status="running") == 204
+
+
+def test_organizations_have_no_pages():
+    with Terrakube() as api:
+        status, content = ask(api, "GET", "/api/v1/organization?page%5Bsize%5D=1")
+        assert status == 400 and "Cannot paginate organization" in content
+        assert ask(api, "GET", "/api/v1/organization")[0] == 200
+
+
+def test_a_bell_wakes_the_oldest_job_that_is_pending_also_if_it_is_about_to_be_completed(redis):
+    with Terrakube("2.33", redis=redis, settle=30, busy=0) as api, web.Server(Executor) as executor:
+        executor.status, executor.asked = 202, []
+        ended, waiting = (api.job(api.workspace("net", "x"), "terraformPlan") for _ in range(2))
+        ended.steps[0].attributes["status"] = "completed"
+        with api.queue(executor.url):
+            redis.command("PUBLISH", BELL, to_java(""))
+            dayfly.wait_for("the ended one to be completed", lambda: ended.status == "completed")
+            assert waiting.status == "pending" and not executor.asked
+            redis.command("PUBLISH", BELL, to_java(""))
+            dayfly.wait_for("the waiting one to be sent", lambda: waiting.status == "queue")
 
 
 def test_a_job_without_heartbeat_is_swept_away(redis):

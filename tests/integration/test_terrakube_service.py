@@ -17,7 +17,7 @@ from lib import dayfly
 from lib.dayfly import Server, wait_for
 from lib.executor import Executor
 from lib.redis import Redis
-from lib.terrakube import Terrakube
+from lib.terrakube import BELL, Terrakube
 
 VARIABLES = {"owner": "oracle", "shout": "test-only-shout"}
 ENDED = ("completed", "failed")
@@ -58,7 +58,7 @@ class Door:
         """Posts the next step and waits for its end; the step."""
         step = job.next_step()
         assert self.api.post(job, self.url) == 202
-        wait_for("the end of the step", lambda: step.status in ENDED and job.status not in ("queue", "running"))
+        wait_for("the end of the step", lambda: step.status in ENDED and job.status not in ("queue", "running") and job.settled.is_set())
         return step
 
     def task(self, job, step):
@@ -118,19 +118,51 @@ def test_who_has_no_token_of_the_api_is_refused_and_nothing_is_kept(door):
     assert log.read_text().count("a step of Terrakube is refused: ") == 1
 
 
-def test_there_is_room_for_one_step_on_a_machine_and_the_bell_rings_afterwards(door, redis):
+def test_there_is_room_for_one_step_on_a_machine_and_a_waiting_job_is_woken_afterwards(door):
+    """The bell wakes the oldest pending job alone, which mostly is the one that made the room and has nothing left to do."""
     gate = door.home.directory / "gate"
     slow = [{"runtime": "BASH", "script": f"while [ ! -e {gate} ]; do sleep 0.1; done", "priority": 1, "before": True}]
-    net = door.workspace()
-    first = door.api.job(net, ("terraformPlan", {"commandList": slow}))
-    second = door.api.job(net, "terraformPlan")
-    bell = redis.subscribe("terrakube:executor-available")
+    door.api.settle = 1.5  # longer than the step needs to be removed here
+    first = door.api.job(door.workspace(), ("terraformPlan", {"commandList": slow}), "terraformApply")
+    second = door.api.job(door.api.workspace("other", first.workspace.source, variables=VARIABLES), "terraformPlan")
+    first.steps[1].attributes["status"] = "completed"  # the job has nothing left to do
     assert door.api.post(first, door.url) == 202
     assert door.api.post(second, door.url) == 503
     assert second.status == "pending"
-    gate.touch()
-    assert wait_for("the bell", lambda: [text] if (text := bell.ring()) is not None else None) == [""]
-    assert door.run(second).status == "completed"
+    with door.api.queue(door.url):
+        gate.touch()
+        wait_for("the second to be sent and to end", lambda: second.status == "completed")
+    assert first.status == "completed"
+
+
+def test_a_service_that_starts_wakes_what_waits(home, api, redis):
+    """What waits may have been refused by the service before it, or found nobody."""
+    door, bell = Door(home, api, redis), redis.subscribe(BELL)
+    with Server(home):
+        assert wait_for("the bell", lambda: [text] if (text := bell.ring()) is not None else None) == [""]
+    assert door.port
+
+
+def test_the_commands_of_a_refused_approval_run(door):
+    job = door.api.job(door.workspace(), ("approval", {"commandList": [{"runtime": "BASH", "script": "echo told them", "priority": 1}]}))
+    step = job.steps[0]
+    door.api.reject(job, step)
+    assert door.api.post(job, door.url) == 202 and step.status == "failed"
+    task = wait_for("the end of the step", lambda: (t := door.task(job, step))["status"].get("reason") and t)
+    assert (task["status"]["reason"], task["status"]["exitCode"], job.status, step.status) == ("Completed", 0, "rejected", "failed")
+    assert "told them\n" in door.executor.output(step)
+
+
+@pytest.mark.parametrize("kind", ["customScripts", "approval"])
+def test_scripts_and_approvals_end_as_what_they_were(door, kind):
+    job = door.api.job(door.workspace(), (kind, {"commandList": [{"runtime": "BASH", "script": "echo hello", "priority": 1}]}), "terraformPlan")
+    if kind == "approval":
+        job.set(status="approved")
+    step = door.run(job)
+    assert (job.status, step.status) == ("pending", "completed")
+    task = wait_for("the step to have ended here, too", lambda: (t := door.task(job, step))["status"].get("reason") and t)
+    assert (task["status"]["reason"], task["status"]["exitCode"]) == ("Completed", 0)
+    assert " failed: " not in (door.home.directory / "serve.log").read_text()
 
 
 def test_one_job_has_two_steps_at_most_that_have_not_ended(door):
@@ -173,6 +205,51 @@ def test_a_runner_that_is_killed_is_told_and_none_follows_it(door):
     wait_for("the end of the step", lambda: job.status == "failed" and step.status == "failed")
     assert "dayfly: RunnerLost: " in door.executor.output(step)
     assert "terraform.tfstate" not in str(list(door.executor.kept.rglob("*"))), "nothing was applied"
+
+
+MID = """
+resource "terraform_data" "early" { input = "made" }
+resource "terraform_data" "late" {
+  depends_on = [terraform_data.early]
+  provisioner "local-exec" { command = "touch $BEGAN; sleep 600" }
+}
+"""
+
+
+@pytest.mark.parametrize("redis_too", [True, False])
+def test_a_runner_killed_in_mid_apply_keeps_its_lines_and_names_what_may_exist(door, redis, redis_too):
+    began = door.home.directory / "began"
+    net = door.api.workspace("mid", door.executor.source("mid", MID), environment={"BEGAN": str(began)})
+    job = door.api.job(net, "terraformApply")
+    step = job.next_step()
+    assert door.api.post(job, door.url) == 202
+    wait_for("the apply", began.exists)
+    if not redis_too:  # it has forgotten, as after a restart
+        wait_for("the lines", lambda: redis.lines(job.id))
+        redis.command("FLUSHALL")
+    os.kill(door.task(job, step)["status"]["claimedBy"]["pid"], signal.SIGKILL)
+    wait_for("the end of the step", lambda: job.status == "failed" and step.status == "failed")
+    said = door.executor.output(step)
+    parts = ["Initializing Terrakube Job", "terraform_data.early: Creation complete", "terraform_data.late: Creating...", "dayfly: RunnerLost: ",
+             "dayfly: these objects were begun", "  terraform_data.early: was made, id ", "  terraform_data.late: was begun, and may exist",
+             "it is not run again: look at the state, and plan again."]
+    assert [said.index(part) for part in parts] == sorted(said.index(part) for part in parts), said
+    task = wait_for("the end here", lambda: (t := door.task(job, step))["status"].get("reason") and t)
+    assert [i["address"] for i in task["status"]["unrecorded"]["items"]] == ["terraform_data.early", "terraform_data.late"]
+    why = door.home.dayfly("why", f"taskaction/tk-{job.id}-{step.id}").stdout
+    assert "terraform_data.early: was made; to take it over:" in why and "terraform_data.late: was begun, may exist" in why, why
+    assert "run again" not in (why + said + task["status"]["message"]).replace("not run again", ""), why
+
+
+def test_an_end_that_terrakube_does_not_take_is_a_warning(door):
+    job = door.api.job(door.workspace(), "terraformPlan")
+    step = job.next_step()
+    with door.api.trouble(400, f"PATCH .*/step/{step.id}"):
+        assert door.api.post(job, door.url) == 202
+        wait_for("the end here", lambda: door.task(job, step)["status"].get("reason"))
+    log = [json.loads(line) for line in (door.home.directory / "serve.log").read_text().splitlines() if line.startswith("{")]
+    told = [entry["msg"] for entry in log if entry["level"] == "warn"]
+    assert any("Terrakube was not told of its end: " in text and "HTTP 400" in text for text in told), log
 
 
 def test_a_cancelled_job_ends_its_step(door):
@@ -224,7 +301,7 @@ REFUSED = [
     ({"EPHEMERAL_JOB_ENV_VARS": "PATH=/cache/bin"}, "PATH is refused: it changes which programs"),
     ({"EPHEMERAL_JOB_ENV_VARS": "TerrakubeRedisHostname=evil"}, "TerrakubeRedisHostname is refused: it is a setting of Terrakube's executor"),
     ({"TF_PLUGIN_CACHE_DIR": "/usr/local/bin", "PVC_CLAIM_NAME": "cache"}, 'TF_PLUGIN_CACHE_DIR: "/usr/local/bin" is refused'),
-    ({"EPHEMERAL_CONFIG_SERVICE_ACCOUNT": "terrakube-api"}, "placement.allow.write.terrakube.serviceAccounts"),
+    ({"EPHEMERAL_CONFIG_SERVICE_ACCOUNT": "terrakube-api"}, "placement.allow.write.terrakube.serviceAccounts of the service's configuration\n"),
     ({"EPHEMERAL_CONFIG_POD_SECURITY_CONTEXT": "runAsUser=0"}, "placement.allow.write.terrakube.fields"),
     ({"EPHEMERAL_CONFIG_SECURITY_CONTEXT": "allowPrivilegeEscalation=true"}, "placement.allow.write.terrakube.fields"),
     ({"EPHEMERAL_CONFIG_ENVFROM_CONFIG_MAP": "any"}, "placement.allow.write.terrakube.configMaps"),

@@ -305,6 +305,7 @@ static void a_401_is_repeated_once(void **state)
     will_answer(&w->server, 204, "");
     MUST(df_terrakube_api_patch_step(w->api, "running", err));
     assert_int_equal(w->server.n_asked, 2);
+    begin(w, 60000, NULL);
     answering_forget(&w->server);
     will_answer(&w->server, 401, "");
     assert_int_equal(df_terrakube_api_patch_step(w->api, "running", &why), -1);
@@ -318,11 +319,8 @@ static void a_refusal_is_told_with_its_detail_and_not_repeated(void **state)
     static const struct {
         unsigned status;
         enum df_err_class cls;
-    } cases[] = {{400, DF_ERR_USER},
-                 {404, DF_ERR_NOT_FOUND},
-                 {409, DF_ERR_CONFLICT},
-                 {423, DF_ERR_CONFLICT},
-                 {302, DF_ERR_USER}};
+    } cases[] = {
+        {400, DF_ERR_USER}, {404, DF_ERR_NOT_FOUND}, {409, DF_ERR_CONFLICT}, {302, DF_ERR_USER}};
     begin(w, 60000, NULL);
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         struct df_err err = {0};
@@ -334,6 +332,43 @@ static void a_refusal_is_told_with_its_detail_and_not_repeated(void **state)
         assert_int_equal(w->server.n_asked, 1);
         assert_non_null(
             strstr(err.message, cases[i].status == 302 ? "AzBuilderApiUrl" : ": because of this"));
+    }
+}
+
+#define REASON "{\"errors\": [{\"detail\": \"The request could not be completed.\"}]}"
+
+static void what_the_api_cannot_do_now_is_asked_again(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        unsigned status;
+        const char *body;
+    } cases[] = {{423, REASON}, {404, ""}, {404, "<h1>default backend</h1>"}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        begin(w, 60000, NULL);
+        answering_forget(&w->server);
+        will_answer(&w->server, cases[i].status, cases[i].body);
+        will_answer(&w->server, cases[i].status, cases[i].body);
+        will_answer(&w->server, 204, "");
+        MUST(df_terrakube_api_patch_step(w->api, "completed", err));
+        assert_int_equal(w->server.n_asked, 3);
+    }
+}
+
+static void whoever_was_admitted_is_not_refused_for_good(void **state)
+{
+    struct world *w = *state;
+    static const unsigned statuses[] = {401, 403, 409};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(statuses); i++) {
+        begin(w, 60000, NULL);
+        answering_forget(&w->server);
+        will_answer(&w->server, 204, "");
+        will_answer(&w->server, statuses[i], REASON);
+        will_answer(&w->server, statuses[i], REASON);
+        will_answer(&w->server, 201, "{}");
+        MUST(df_terrakube_api_patch_step(w->api, "running", err));
+        MUST(df_terrakube_api_add_history(w->api, "8d1ce93f-e0ea-45cb-b436-f35c6cbfac1f", err));
+        assert_int_equal(w->server.n_asked, 4);
     }
 }
 
@@ -471,6 +506,8 @@ int main(void)
         TEST(steps_that_are_not_stored_yet_are_waited_for),
         TEST(a_401_is_repeated_once),
         TEST(a_refusal_is_told_with_its_detail_and_not_repeated),
+        TEST(what_the_api_cannot_do_now_is_asked_again),
+        TEST(whoever_was_admitted_is_not_refused_for_good),
         TEST(the_patience_has_an_end),
         TEST(whoever_stops_does_not_wait),
         TEST(an_index_is_downloaded_without_the_token_and_through_a_redirect),

@@ -75,6 +75,9 @@ bool df_pod_cause_is_permanent(const char *reason, const char *text)
 
 /* ---- our sentences ---- */
 
+/* Of a step that may have been in mid-apply: what it did last may be in no state. */
+#define REST "what the tool had stored is in the state: a new plan shows what remains to be done"
+
 static const struct {
     const char *reason, *what, *remedy;
 } sentences[] = {
@@ -117,22 +120,17 @@ static const struct {
      "check the pod's events and its log, or raise timeouts.pending"},
     {"OOMKilled", "the container needed more memory than its limit and was killed",
      "raise placement.resources.limits.memory"},
-    {"Evicted", "the pod was evicted from its node",
-     "what the tool had stored is in the state; run again"},
+    {"Evicted", "the pod was evicted from its node", REST},
     {"Preempted", "the pod had to make room for one of higher priority",
-     "set placement.priorityClassName; then run again"},
+     "set placement.priorityClassName; " REST},
     {"DeadlineExceeded", "the Job's deadline passed and Kubernetes ended the pod",
      "raise spec.timeouts, or find in the log what the step waited for"},
-    {"NodeLost", "the pod's node is gone or no longer answers",
-     "what the tool had stored is in the state; check the node, then run again"},
-    {"NodeShutdown", "the pod's node was shut down",
-     "what the tool had stored is in the state; run again"},
-    {"PodDeleted", "somebody deleted the pod",
-     "what the tool had stored is in the state; run again"},
-    {"JobDeleted", "somebody deleted the Job",
-     "what the tool had stored is in the state; run again"},
+    {"NodeLost", "the pod's node is gone or no longer answers", "check the node; " REST},
+    {"NodeShutdown", "the pod's node was shut down", REST},
+    {"PodDeleted", "somebody deleted the pod", REST},
+    {"JobDeleted", "somebody deleted the Job", REST},
     {"RunnerKilled", "the container was killed by a signal",
-     "check the node's kernel log and the memory limit; then run again"},
+     "check the node's kernel log and the memory limit; " REST},
     {"RunnerFailed", "the container failed", "check its log"},
     {"InvalidStep", "the runner refused the step", "correct what the message or the log names"},
     {"TimedOut", "the step took longer than its timeout", "raise spec.timeouts"},

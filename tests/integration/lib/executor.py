@@ -51,8 +51,8 @@ class Executor:
         except subprocess.TimeoutExpired:
             pod.kill()
             raise
-        for job in self.jobs:  # what the API does at their dispatch would meet the next job
-            assert job.committed.wait(dayfly.DEADLINE)
+        for job in self.jobs:  # what the API does at their dispatch and their ends would meet the next job
+            assert job.committed.wait(dayfly.DEADLINE) and job.settled.wait(dayfly.DEADLINE)
         assert actual == code, f"exit {actual}\n{self.said()}"
         assert not os.listdir(self.temporary), os.listdir(self.temporary)
 

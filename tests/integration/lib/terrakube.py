@@ -1,7 +1,8 @@
 """Terrakube's API as its executors meet it: 2.28, 2.33 or 2.34 (and what is between), with jobs that obey its rules.
 
-It keeps jobs and steps, checks tokens, and makes the races of the real one. What the real one would choke on is in `faults`,
-which a test holds against []; what it was asked is in `requests`. Redis is a real one (lib/redis.py)."""
+It keeps jobs and steps, checks tokens, and makes the races of the real one: lib/terrakube.md lists what it does as the real one, and
+where each of that was seen. What the real one would choke on is in `faults`, which a test holds against []; what it was asked is in
+`requests`. Redis is a real one (lib/redis.py)."""
 
 import base64
 import contextlib
@@ -17,6 +18,7 @@ import tarfile
 import threading
 import time
 import urllib.error
+import urllib.parse
 import urllib.request
 import uuid
 import zipfile
@@ -26,6 +28,8 @@ from lib.providers import platform
 
 JSON_API, FINAL = "application/vnd.api+json", ("completed", "failed", "rejected", "cancelled", "noChanges", "notExecuted")
 PLANS = ("terraformPlan", "terraformPlanDestroy")
+OVER = ("completed", "failed", "rejected", "cancelled", "noChanges")  # of a job
+BELL = "terrakube:executor-available"
 CONTEXT_TAKEN = ("pending", "waitingApproval", "approved", "queue", "running", "completed", "noChanges")
 TOFU = "1.12.6"
 
@@ -88,6 +92,8 @@ class Job:
         self.attributes = {"approvalTeam": None, "comments": None, "commitId": None, "output": None, "overrideBranch": None, "overrideSource": None,
                            "planChanges": True, "refresh": True, "refreshOnly": False, "status": "pending", "terraformPlan": None, "via": "UI"}
         self.row, self.updated, self.context, self.committed = threading.RLock(), time.time(), {}, threading.Event()
+        self.settled = threading.Event()  # what the scheduler does about its status is done
+        self.settled.set()
 
     @property
     def status(self):
@@ -111,11 +117,14 @@ class Dispatch:
 
 class Terrakube(web.Server):
     """`with Terrakube(version="2.33", redis=redis, saved=read) as api:`; saved(organization, job, step) gives the saved output of a
-    step, or None. pause: from the dispatch of a job to its status `queue`. tool: what releases start, with their own version."""
+    step, or None. pause: from the dispatch of a job to its status `queue`; settle: from a job's status to what the scheduler does about
+    it; lock_wait: how long a write waits for a row; busy: each write of this number is one that the database does not take at first
+    (0: none). tool: what releases start, with their own version."""
 
-    def __init__(self, version="2.33", redis=None, saved=None, pause=0.3, tool=None, host="127.0.0.1"):
+    def __init__(self, version="2.33", redis=None, saved=None, pause=0.3, tool=None, host="127.0.0.1", settle=0.3, lock_wait=1.0, busy=5):
         self.version = tuple(int(part) for part in version.split(".")[:2])
         self.redis, self.saved, self.pause, self.tool = redis, saved, pause, tool
+        self.settle, self.lock_wait, self.busy, self.writes = settle, lock_wait, busy, 0
         self.organization, self.secret = str(uuid.uuid4()), base64.b64encode(secrets.token_bytes(32)).decode()
         self.workspaces, self.jobs, self.history, self.contents, self.states, self.locks = {}, {}, [], {}, {}, {}
         self.requests, self.faults, self.log_lines, self.troubles, self.zips = [], [], {}, [], {}
@@ -150,6 +159,7 @@ class Terrakube(web.Server):
         step = job.next_step()
         assert step and job.status in ("pending", "approved", "rejected"), (job.status, [s.status for s in job.steps])
         going = Dispatch(job, step, self.payload(job, step))
+        assert job.settled.wait(10)
         job.committed.clear()
         if self.version < (2, 29):  # pending until the executor reports
             self.drop_stream(job)
@@ -174,8 +184,15 @@ class Terrakube(web.Server):
             if not locked and job.status not in ("pending", "approved", "rejected"):
                 self.faults.append(f"job {job.id} was {job.status} before it was queued: that is overwritten")
             job.attributes = row
-            job.set(status="rejected" if row["status"] == "rejected" else "queue")
+            self.be_dispatched(job)
         job.committed.set()
+
+    def be_dispatched(self, job):
+        """What is committed with the dispatch: the commands of onReject go out while the step they belong to becomes `failed`."""
+        if job.status == "rejected":
+            self.end_steps(job, "failed")
+        else:
+            job.set(status="queue")
 
     def lines(self, job):
         """Of the job's stream, of all its steps."""
@@ -223,7 +240,7 @@ class Terrakube(web.Server):
             status = 0  # more than the API's client reads: a failure
         with job.row:
             if status == 202:
-                job.set(status="queue")
+                self.be_dispatched(job)
             elif self.version < (2, 33) or status not in (None, 503):
                 job.set(status="failed")
                 step.attributes["name"] = "Error sending to executor, check logs"
@@ -238,6 +255,34 @@ class Terrakube(web.Server):
     def cancel(self, job):
         with job.row:
             job.set(status="cancelled")
+
+    @contextlib.contextmanager
+    def queue(self, url):
+        """The scheduler with this executor meanwhile: it sends pending jobs only as a bell wakes them. (A job's own retry comes each 30 s.)"""
+        over, bell = threading.Event(), self.redis.subscribe(BELL)
+
+        def run():
+            while not over.wait(0.02):
+                if bell.ring() is not None:
+                    self.wake_next(url)
+
+        thread = threading.Thread(target=run, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
+
+    def wake_next(self, url):
+        """findNextDispatchableJobId(): the oldest that is pending, also if it has no step left and is about to be completed."""
+        jobs = sorted(self.jobs.values(), key=lambda j: int(j.id))
+        job = next((j for j in jobs if j.status in ("pending", "approved") and not any(
+            e.workspace is j.workspace and int(e.id) < int(j.id) and e.status not in OVER for e in jobs)), None)
+        if job and job.next_step():
+            self.post(job, url)
+        elif job:
+            self.follow(job)
 
     def reject(self, job, step):
         """An approval is refused; `step` holds the commands of onReject."""
@@ -277,8 +322,8 @@ class Terrakube(web.Server):
         return "".join(line + "\n" for line in self.lines(job))
 
     def asked(self, method, pattern):
-        """Requests of this method whose path the pattern matches, in order."""
-        return [r for r in self.requests if r["method"] == method and re.search(pattern, r["path"])]
+        """Requests of this method whose path the pattern matches, in order, without those that the database did not take."""
+        return [r for r in self.requests if r["method"] == method and re.search(pattern, r["path"]) and not r["busy"]]
 
     def content(self, files):
         """The URL of an uploaded configuration with these files, {path: text}."""
@@ -328,41 +373,63 @@ class Terrakube(web.Server):
 
     # ---- rules ----
 
-    def fail(self, job):
-        job.set(status="failed")
+    def end_steps(self, job, status):
+        """updateJobStepsWithStatus()"""
         for step in job.steps:
             if step.status in ("pending", "running"):
-                step.attributes["status"] = "failed"
+                step.attributes["status"] = status
+
+    def fail(self, job):
+        job.set(status="failed")
+        self.end_steps(job, "failed")
+
+    def is_busy(self):
+        """Is this write one whose transaction fails at first?"""
+        with self.lock:
+            self.writes += 1
+            return bool(self.busy) and self.writes % self.busy == 0
 
     def patch_job(self, job, attributes):
         if job.status == "cancelled":
             self.faults.append(f"job {job.id} is cancelled, and was patched: {attributes}")
         if None in attributes.values():
             self.faults.append(f"a null is stored: {attributes}")
-        if attributes.get("status") == "pending" and not attributes.get("planChanges", job.attributes["planChanges"]):
-            self.faults.append(f"job {job.id} is pending without changes: an assertion fails")
-            return 500
-        with job.row:
+        if not job.row.acquire(timeout=self.lock_wait):
+            return 423
+        try:
             job.set(**attributes)
-            if "status" in attributes:
-                self.follow(job)
+        finally:
+            job.row.release()
+        if "status" in attributes and attributes["status"] != "running":
+            job.settled.clear()
+            threading.Timer(self.settle, self.follow, (job,)).start()
         return 204
 
     def follow(self, job):
-        """What the API does at once when a job's status was set."""
-        if job.status == "failed":
-            self.fail(job)
-        if job.status == "completed":
-            for step in job.steps:
-                if step.status == "pending":
-                    step.attributes["status"] = "notExecuted"
-        if job.status == "pending" and not job.next_step():
-            job.set(status="completed")
+        """What the scheduler does about the status of a job, some moments after it was set."""
+        with job.row:
+            if job.status == "pending" and not job.attributes["planChanges"]:
+                self.end_unchanged(job)
+            elif job.status == "pending" and not job.next_step():
+                job.set(status="completed")
+            elif job.status == "completed" and self.version >= (2, 29):
+                self.end_steps(job, "notExecuted")
+            elif job.status == "failed":
+                self.fail(job)
+        job.settled.set()
+
+    def end_unchanged(self, job):
+        """A plan that changes nothing: up to 2.28 it leaves its job pending; later that trips an assertion, each 30 s again."""
+        if self.version >= (2, 29):
+            self.faults.append(f"job {job.id} is pending without changes: an assertion fails")
+            return
+        job.set(status="completed")
+        self.end_steps(job, "notExecuted")
 
     def patch_step(self, job, step, attributes):
         if None in attributes.values():
             self.faults.append(f"a null is stored: {attributes}")
-        if step.status in FINAL and attributes.get("status") != step.status:
+        if step.status in FINAL and attributes.get("status") != step.status and job.status != "rejected":
             self.faults.append(f"step {step.id} is {step.status}, and becomes {attributes}")
         step.attributes.update(attributes)
         return 204
@@ -406,7 +473,7 @@ class Handler(web.Handler):
         api, raw = self.server.owner, self.body()
         path, _, query = self.path.partition("?")
         self.asked = {"method": self.command, "path": path, "query": query, "headers": {k.lower(): v for k, v in self.headers.items()},
-                      "text": raw.decode(errors="replace"), "raw": raw, "time": time.time(), "status": None}
+                      "text": raw.decode(errors="replace"), "raw": raw, "time": time.time(), "status": None, "busy": False}
         with contextlib.suppress(ValueError):
             self.asked["body"] = json.loads(raw)
         with api.lock:
@@ -463,7 +530,14 @@ class Handler(web.Handler):
             return None
         return self.asked["body"].get("data", {}).get("attributes")
 
+    def busy(self):
+        """423, as Elide answers to every transaction that fails."""
+        self.asked["busy"] = True
+        return 423, {"errors": [{"detail": "The request could not be completed."}]}, {"Content_Type": JSON_API}
+
     def organizations(self, api):
+        if "page[" in urllib.parse.unquote(self.asked["query"]):
+            return 400, {"errors": [{"detail": "Cannot paginate organization"}]}, {"Content_Type": JSON_API}
         return 200, {"data": [resource("organization", api.organization, {"name": "oracle"})]}, {"Content_Type": JSON_API}
 
     def job(self, api, organization, number):
@@ -472,7 +546,10 @@ class Handler(web.Handler):
             return 404, {"errors": [{"detail": f"Unknown identifier {number} for job"}]}, {"Content_Type": JSON_API}
         if self.command == "PATCH":
             attributes = self.attributes()
-            return (415, b"", {}) if attributes is None else (api.patch_job(job, attributes), b"", {})
+            if attributes is None:
+                return 415, b"", {}
+            status = 423 if api.is_busy() else api.patch_job(job, attributes)
+            return self.busy() if status == 423 else (status, b"", {})
         steps = [resource("step", s.id, s.attributes, {"job": {"data": {"type": "job", "id": job.id}}}) for s in reversed(job.steps)]
         links = {"step": {"data": [{"type": "step", "id": s["id"]} for s in steps]},
                  "organization": {"data": {"type": "organization", "id": organization}},
@@ -488,7 +565,9 @@ class Handler(web.Handler):
         attributes = self.attributes()
         if not step or self.command != "PATCH":
             return 404, b"", {}
-        return (415, b"", {}) if attributes is None else (api.patch_step(job, step, attributes), b"", {})
+        if attributes is None:
+            return 415, b"", {}
+        return self.busy() if api.is_busy() else (api.patch_step(job, step, attributes), b"", {})
 
     def workspace(self, api, organization, name):
         w = api.workspaces.get(name)
@@ -499,8 +578,13 @@ class Handler(web.Handler):
 
     def add_history(self, api, organization, name):
         attributes = self.attributes()
+        if self.command == "GET":
+            found = [h for h in api.history if h["relationships"]["workspace"]["data"]["id"] == name]
+            return 200, {"data": found}, {"Content_Type": JSON_API}
         if name not in api.workspaces or organization != api.organization or attributes is None:
             return 404, b"", {}
+        if api.is_busy():
+            return self.busy()
         if not self.asked["claims"].get("email"):
             return 423, {"errors": [{"detail": "java.lang.NullPointerException"}]}, {"Content_Type": JSON_API}
         made = resource("history", str(uuid.uuid4()), attributes, {"workspace": {"data": {"type": "workspace", "id": name}}})
