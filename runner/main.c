@@ -10,6 +10,7 @@
 #include "runner/source/source.h"
 #include "runner/step.h"
 #include "runner/terrakube/door.h"
+#include "runner/trial.h"
 
 static const char usage[] =
     "dayfly-runner runs one step of a run and exits.\n"
@@ -116,6 +117,13 @@ static int kept_command(int argc, char **argv)
                      : refuse_usage(DF_KEPT_COMMAND " takes the file with the request");
 }
 
+/* The same, for a process of the probe behind a wall. */
+static int look_command(int argc, char **argv)
+{
+    return argc == 2 ? df_trial_look(argv[1])
+                     : refuse_usage(DF_TRIAL_COMMAND " takes the file with the request");
+}
+
 static int print_version(int argc, char **argv)
 {
     (void)argc, (void)argv;
@@ -131,9 +139,13 @@ static int print_help(int argc, char **argv)
 static const struct {
     const char *name;
     int (*run)(int argc, char **argv);
-} commands[] = {{"step", step_command},          {"probe", probe_command},
-                {DF_KEPT_COMMAND, kept_command}, {"version", print_version},
-                {"--version", print_version},    {"help", print_help},
+} commands[] = {{"step", step_command},
+                {"probe", probe_command},
+                {DF_KEPT_COMMAND, kept_command},
+                {DF_TRIAL_COMMAND, look_command},
+                {"version", print_version},
+                {"--version", print_version},
+                {"help", print_help},
                 {"--help", print_help}};
 
 int main(int argc, char **argv)

@@ -17,6 +17,7 @@
 #include "runner/report/termination.h"
 #include "runner/step.h"
 #include "runner/tofu/toolchain.h"
+#include "runner/trial.h"
 
 #define ANSWER_MS 15000 /* a spawner that answers later counts as unreachable */
 #define ADDRESSES_MAX 4 /* reported at most */
@@ -158,6 +159,11 @@ static int check_tool(const struct probe *p, cJSON *part, struct df_err *err)
     return find_tool(tools, DF_TOOL_OPENTOFU, part, err);
 }
 
+static int check_wall(const struct probe *p, cJSON *part, struct df_err *err)
+{
+    return df_trial(p->handoff, p->o->work_dir, part, err);
+}
+
 /* ---- the report ---- */
 
 static bool has_server(const struct probe *p)
@@ -185,6 +191,11 @@ static bool has_tools(const struct probe *p)
     return p->o->tools != NULL;
 }
 
+static bool has_wall(const struct probe *p)
+{
+    return df_json_at(p->handoff, "isolation") != NULL;
+}
+
 static const struct {
     const char *name;
     bool (*applies)(const struct probe *p); /* NULL: always */
@@ -193,7 +204,7 @@ static const struct {
     {"name", has_server, check_name},     {"server", has_server, check_server},
     {"leader", has_leader, check_leader}, {"token", has_token, check_token},
     {"work", NULL, check_work},           {"pluginCache", has_plugin_cache, check_plugin_cache},
-    {"tool", has_tools, check_tool},
+    {"tool", has_tools, check_tool},      {"wall", has_wall, check_wall},
 };
 
 static int add_part(const struct probe *p, size_t i, cJSON *report, struct df_err *err)

@@ -7,28 +7,6 @@
 #include "spawner/engine/job/job.h"
 #include "spawner/model/labels.h"
 
-/* runner.path, else the program beside this one, else the one in PATH. The caller frees. */
-static char *find_runner(const struct df_config *config)
-{
-    static const char name[] = "dayfly-runner";
-    char self[4096];
-    if (config->runner_path)
-        return strdup(config->runner_path);
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
-    if (n > 0) {
-        self[n] = '\0';
-        char *slash = strrchr(self, '/');
-        if (slash)
-            *slash = '\0';
-        char *beside = df_fs_join(self, name);
-        if (beside && access(beside, X_OK) == 0)
-            return beside;
-        free(beside);
-    }
-    const char *path = getenv("PATH");
-    return path ? df_process_which(name, path) : NULL;
-}
-
 static void on_engine_change(void *arg, const char *step_name)
 {
     const struct df_spawner *s = arg;
@@ -74,7 +52,7 @@ static int open_local(struct df_spawner *s, struct df_err *err)
 {
     DF_JSON cJSON *isolation = NULL;
     DF_FREE char *directory = df_fs_join(s->config->data_directory, "steps");
-    DF_FREE char *runner = find_runner(s->config);
+    DF_FREE char *runner = df_config_runner(s->config);
     struct df_engine *local = NULL;
     if (!directory)
         return df_fail_oom(err);

@@ -180,6 +180,10 @@ const char *df_config_namespace(const struct df_config *c, const struct df_kube 
 /* True if the server has TLS. */
 bool df_config_has_tls(const struct df_config *c);
 
+/* runner.path, else the program dayfly-runner beside this one, else that in PATH. The caller frees;
+ * NULL: there is none, or no memory. */
+char *df_config_runner(const struct df_config *c);
+
 /* What steps of the engine `local` may see of this machine, as their handoff says it
  * (docs/step-protocol.md): the mode, and all that is the service's alone. Not for `none`. The caller
  * deletes *ret. */

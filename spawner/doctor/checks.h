@@ -88,6 +88,12 @@ int df_check_local_tool(struct df_doctor_context *p, struct df_err *err);
 int df_check_git(struct df_doctor_context *p, struct df_err *err);
 int df_check_isolation(struct df_doctor_context *p, struct df_err *err);
 
+/* wall.c */
+/* Makes the wall of a step and looks from the inside. Succeeds if it hides what it should:
+ * *ret_hidden paths. */
+int df_doctor_try_wall(const struct df_config *c, size_t *ret_hidden,
+                       struct df_err *err) DF_MUST_CHECK;
+
 /* downloads.c */
 int df_check_downloads(struct df_doctor_context *p, struct df_err *err);
 int df_check_providers(struct df_doctor_context *p, struct df_err *err);

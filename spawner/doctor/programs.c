@@ -26,22 +26,16 @@ static bool is_local(const struct df_doctor_context *p)
 
 int df_check_runner(struct df_doctor_context *p, struct df_err *err)
 {
-    char self[4096];
-    ssize_t n = readlink("/proc/self/exe", self, sizeof(self) - 1);
     if (!is_local(p))
         return 0;
-    self[n > 0 ? n : 0] = '\0';
-    const char *slash = strrchr(self, '/'), *given = p->config.runner_path;
-    bool found = given ? access(given, X_OK) == 0
-                       : (slash && is_program(self, (size_t)(slash - self), "dayfly-runner")) ||
-                             is_in_path("dayfly-runner");
-    if (!found)
+    DF_FREE char *runner = df_config_runner(&p->config);
+    if (!runner || access(runner, X_OK) < 0)
         return df_fail(
             err, DF_ERR_USER,
             "%s cannot be executed, and every step needs it: install it beside dayfly, or set "
             "runner.path",
-            given ? given : "dayfly-runner");
-    df_finding(p, DF_LEVEL_OK, "%s can be executed", given ? given : "dayfly-runner");
+            runner ? runner : "dayfly-runner");
+    df_finding(p, DF_LEVEL_OK, "%s can be executed", runner);
     return 0;
 }
 
@@ -93,10 +87,27 @@ int df_check_git(struct df_doctor_context *p, struct df_err *err)
     return 0;
 }
 
+/* The same rule as that of the start (open_engines.c). */
+static int find_no_wall(struct df_doctor_context *p, const char *why, struct df_err *err)
+{
+    const struct df_config *c = &p->config;
+    if (df_streq(c->isolation, "strict") || c->token_file || c->accounts)
+        return df_fail(err, DF_ERR_USER,
+                       "engine.local.isolation: %s is not possible here: %s; allow user "
+                       "namespaces, or set it to none",
+                       c->isolation, why);
+    df_finding(p, DF_LEVEL_WARN,
+               "engine.local.isolation: auto, and steps are not isolated: %s; allow user "
+               "namespaces, or a module reads what this user reads",
+               why);
+    return 0;
+}
+
 int df_check_isolation(struct df_doctor_context *p, struct df_err *err)
 {
     const char *mode = p->config.isolation;
     struct df_err why = {0};
+    size_t hidden = 0;
     if (!is_local(p))
         return 0;
     if (df_streq(mode, "none")) {
@@ -105,19 +116,13 @@ int df_check_isolation(struct df_doctor_context *p, struct df_err *err)
                    "secrets and states of all executors");
         return 0;
     }
-    if (df_wall_probe(&why) == 0) {
-        df_finding(p, DF_LEVEL_OK, "engine.local.isolation: %s; steps do not see %s", mode,
-                   df_streq(mode, "strict") ? "this machine" : p->config.data_directory);
-        return 0;
-    }
-    if (df_streq(mode, "strict"))
-        return df_fail(err, DF_ERR_USER,
-                       "engine.local.isolation: strict is not possible here: %s; allow user "
-                       "namespaces, or set it to auto or none",
-                       why.message);
-    df_finding(p, DF_LEVEL_WARN,
-               "engine.local.isolation: auto, and steps are not isolated: %s; allow user "
-               "namespaces, or a module reads what this user reads",
-               why.message);
+    if (df_wall_probe(&why) < 0)
+        return find_no_wall(p, why.message, err);
+    if (df_doctor_try_wall(&p->config, &hidden, err) < 0)
+        return df_err_wrap(err, "engine.local.isolation: %s was tried as a step has it", mode);
+    df_finding(p, DF_LEVEL_OK,
+               "engine.local.isolation: %s, tried as a step has it: %zu places with data, keys and "
+               "tokens are hidden, and so is every other process",
+               mode, hidden);
     return 0;
 }

@@ -189,6 +189,35 @@ def test_without_a_cluster_this_machine_alone_is_examined(tmp_path, tofu):
     assert "secrets of the vault: cloud." in document["findings"][-1]["message"]
 
 
+@pytest.mark.parametrize("mode", ["auto", "strict"])
+def test_the_wall_is_tried_and_a_hole_in_it_is_found(tmp_path, tofu, mode):
+    home = dayfly.Home(tmp_path / "home", tofu)
+    for name in ("data/key", "etc/tls.key"):
+        (home.directory / name).parent.mkdir()
+        (home.directory / name).write_text("KEY")
+    (home.directory / "other").symlink_to("data")
+    (home.directory / "tmp").mkdir()
+    home.env["TMPDIR"] = str(home.directory / "tmp")
+    settings = ("--set", f"engine.local.isolation={mode}", "--set", f"dataDirectory={home.directory}/other",
+                "--set", f"stateService.tokenFile={home.directory}/etc/tls.key", "--only", "isolation", "-o", "json")
+
+    def found(*more, env=None, code):
+        (finding,) = [f for f in json.loads(home.dayfly("doctor", *settings, *more, env=env, code=code).stdout)["findings"]
+                      if f["check"] == "isolation"]
+        return finding["level"], finding["message"]
+    level, message = found(code=0)
+    assert level == "ok" and f"engine.local.isolation: {mode}, tried as a step has it: " in message, message
+    # A certificate for a step that is the key itself: what a step is given is shown.
+    level, message = found(env={"SSL_CERT_FILE": str(home.directory / "etc/tls.key")}, code=1)
+    assert level == "fail" and message.endswith(f"a process behind the wall sees {home.directory}/etc/tls.key"), message
+    # A runner of another version knows no such trial.
+    (home.directory / "old").write_text("""#!/bin/sh\necho '{"probe": "dayfly", "version": "0.0.1"}'\n""")
+    (home.directory / "old").chmod(0o755)
+    level, message = found("--set", f"runner.path={home.directory}/old", code=1)
+    assert level == "fail" and "another version" in message, message
+    assert not list((home.directory / "tmp").iterdir())
+
+
 def test_a_state_service_that_is_away_is_a_warning(world):
     (level, message), = world.doctor({"stateService": {"url": "https://127.0.0.1:1/"}}, "--no-probe", code=0)["state-service"]
     assert level == "warn" and "127.0.0.1:1" in message

@@ -89,8 +89,8 @@ def test_the_unit_is_valid_and_hardened(tmp_path):
     unit = tmp_path / "dayfly.service"
     unit.write_text((dayfly.ROOT / "packaging/dayfly.service").read_text().replace("@BINDIR@", str(dayfly.DAYFLY.parent)))
     assert "dayfly.service" not in run("systemd-analyze", "verify", "--man=no", str(unit))
-    # 25: 2.5 of 10, where a unit without any setting has 9.6.
-    run("systemd-analyze", "security", "--offline=true", "--threshold=25", "--no-pager", str(unit))
+    # 29: 2.9 of 10, where a unit without any setting has 9.6. What steps need for their walls is 0.7 of that.
+    run("systemd-analyze", "security", "--offline=true", "--threshold=29", "--no-pager", str(unit))
 
 
 def test_the_configuration_of_the_unit_is_one_that_the_service_takes(home, tmp_path):
