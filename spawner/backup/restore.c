@@ -113,15 +113,23 @@ int df_restore_check_finished(const char *directory, struct df_err *err)
 
 /* ---- unpacking ------------------------------------------------------------------------------- */
 
-/* Only what a backup has: nothing else gets into a data directory. */
+static bool is_one_of(const char *name, const char *const *names)
+{
+    while (*names && !df_streq(name, *names))
+        names++;
+    return *names != NULL;
+}
+
+/* Only what a backup has: nothing else gets into a data directory. Which installation this is, and which
+ * bucket its own (open_blobs.h), an archive does not say in a file. */
 static bool is_ours(const char *name)
 {
     static const char *const files[] = {DF_BACKUP_DATABASE, DF_BACKUP_KEY, "tls/ca.pem",
-                                        "tls/ca-key.pem"};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(files); i++)
-        if (df_streq(name, files[i]))
-            return true;
-    return df_starts_with(name, DF_BACKUP_BLOBS);
+                                        "tls/ca-key.pem", NULL};
+    static const char *const notes[] = {DF_BACKUP_BLOBS "installation", DF_BACKUP_BLOBS "location",
+                                        NULL};
+    return is_one_of(name, files) ||
+           (df_starts_with(name, DF_BACKUP_BLOBS) && !is_one_of(name, notes));
 }
 
 static int make_parents(const char *path, struct df_err *err)

@@ -238,6 +238,41 @@ def test_a_forged_archive_restores_neither_programs_nor_less_than_a_backup_nor_w
         assert not (target / "dayfly.db").exists() and not (target / "restoring").exists(), what
 
 
+def test_a_hostile_archive_writes_nothing_but_what_a_backup_has(home, server, tmp_path):
+    """Links and devices, ways out, doubled and misplaced names, sizes that are lies; each with the right sums."""
+    home.dayfly("backup", home.directory / "good.tar")
+    server.stop()
+    canary = tmp_path / "canary"
+    canary.write_text("alive")
+    parts = unpacked(home.directory / "good.tar")
+    blob = ("blobs/data/x", b"evil")
+
+    def bent(*members, **fields):
+        """The archive with these members; of the last one the header's fields (offset: bytes) are changed."""
+        content = bytearray(forged(home.directory / "bad.tar", [*parts, *members]).read_bytes())
+        with tarfile.open(home.directory / "bad.tar") as archive:
+            head = next(m.offset for m in archive.getmembers() if m.name == members[-1][0])
+        for field, value in fields.items():
+            start = {"type": 156, "link": 157, "size": 124, "name": 0, "prefix": 345}[field]
+            content[head + start:head + start + len(value)] = value
+        content[head + 148:head + 156] = b" " * 8
+        content[head + 148:head + 156] = b"%06o\0 " % sum(content[head:head + 512])
+        return bytes(content)
+    cases = {f"type {t}": bent(blob, type=t.encode(), link=str(canary).encode()) for t in "12345679gxLKS"}
+    cases |= {f"name {n}": bent((n, b"evil")) for n in ("blobs/data/../../canary", "blobs/data/./x", "blobs/data//x", "../canary", "key/../../canary", "restoring/x",
+                                                       "lock", "token", "tls/other.pem", "blobs/data/installation", "blobs/data/location", "blobs", "blobs/x", "blobs/data")}
+    cases |= {"absolute": bent(blob, name=str(canary).encode() + b"\0"), "prefix": bent(blob, prefix=b"..\0"),
+              "twice": bent(blob, blob), "below a file": bent(blob, ("blobs/data/x/y", b"evil")),
+              "huge": bent(blob, size=b"77777777777"), "huger": bent(blob, size=b"\x80" + b"\x00" * 3 + b"\x7f" + b"\xff" * 7),
+              "negative": bent(blob, size=b"\xff" * 12), "smaller": bent(blob, size=b"00000000001")}
+    for what, content in cases.items():
+        (home.directory / "bad.tar").write_bytes(content)
+        target, result = restored(home, home.directory / "bad.tar", name=f"to {what.replace('/', '_')}", code=None)
+        assert result.returncode not in (0, -6, -11), (what, result.stderr)
+        assert not target.exists() or {p.name for p in target.iterdir()} <= {"lock"}, what
+        assert canary.read_text() == "alive" and not list(home.directory.glob("canary*")), what
+
+
 def test_restore_leaves_a_directory_with_something_in_it_alone(home, server):
     home.dayfly("backup", home.directory / "a.tar")
     before = sorted(p.name for p in server.data.iterdir())
