@@ -245,9 +245,9 @@ def test_a_hostile_archive_writes_nothing_but_what_a_backup_has(home, server, tm
     canary = tmp_path / "canary"
     canary.write_text("alive")
     parts = unpacked(home.directory / "good.tar")
-    blob = ("blobs/x", b"evil")
+    blob = ("blobs/data/x", b"evil")
 
-    def bent(*members, at=None, **fields):
+    def bent(*members, **fields):
         """The archive with these members; of the last one the header's fields (offset: bytes) are changed."""
         content = bytearray(forged(home.directory / "bad.tar", [*parts, *members]).read_bytes())
         with tarfile.open(home.directory / "bad.tar") as archive:
@@ -259,10 +259,10 @@ def test_a_hostile_archive_writes_nothing_but_what_a_backup_has(home, server, tm
         content[head + 148:head + 156] = b"%06o\0 " % sum(content[head:head + 512])
         return bytes(content)
     cases = {f"type {t}": bent(blob, type=t.encode(), link=str(canary).encode()) for t in "12345679gxLKS"}
-    cases |= {f"name {n}": bent((n, b"evil")) for n in ("blobs/../../canary", "blobs/./x", "blobs//x", "../canary", "key/../../canary", "restoring/x",
-                                                       "lock", "token", "tls/other.pem", "blobs/installation", "blobs/location", "blobs")}
+    cases |= {f"name {n}": bent((n, b"evil")) for n in ("blobs/data/../../canary", "blobs/data/./x", "blobs/data//x", "../canary", "key/../../canary", "restoring/x",
+                                                       "lock", "token", "tls/other.pem", "blobs/data/installation", "blobs/data/location", "blobs", "blobs/x", "blobs/data")}
     cases |= {"absolute": bent(blob, name=str(canary).encode() + b"\0"), "prefix": bent(blob, prefix=b"..\0"),
-              "twice": bent(blob, blob), "below a file": bent(blob, ("blobs/x/y", b"evil")),
+              "twice": bent(blob, blob), "below a file": bent(blob, ("blobs/data/x/y", b"evil")),
               "huge": bent(blob, size=b"77777777777"), "huger": bent(blob, size=b"\x80" + b"\x00" * 3 + b"\x7f" + b"\xff" * 7),
               "negative": bent(blob, size=b"\xff" * 12), "smaller": bent(blob, size=b"00000000001")}
     for what, content in cases.items():

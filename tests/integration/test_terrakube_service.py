@@ -118,6 +118,37 @@ def test_who_has_no_token_of_the_api_is_refused_and_nothing_is_kept(door):
     assert log.read_text().count("a step of Terrakube is refused: ") == 1
 
 
+def test_a_hostile_job_reaches_nothing_but_its_own_step(door, tmp_path):
+    """Its names become parts of URLs, keys and paths, its source and branch words of git."""
+    canary, state, net = tmp_path / "canary", door.home.directory / "data", door.workspace()
+
+    def post(**members):
+        job = door.api.job(net, "terraformPlan")
+        step = job.next_step()
+        body = json.dumps({**door.api.payload(job, step), **members}).encode()
+        headers = {"Content-Type": "application/json", "Authorization": f"Bearer {door.api.token_of_api()}"}
+        try:
+            with urllib.request.urlopen(urllib.request.Request(door.url, body, headers, method="POST"), timeout=60) as answer:
+                return answer.status, job, step
+        except urllib.error.HTTPError as error:
+            return error.code, job, step
+    known = str(door.api.organization)
+    asked = len(door.api.requests)
+    for members in ({"organizationId": "../../x"}, {"organizationId": f"{known}/../.."}, {"organizationId": f"{known}?x="}, {"jobId": "1/../2"},
+                    {"jobId": "-1"}, {"jobId": "01"}, {"jobId": "1e3"}, {"jobId": 1e300}, {"stepId": "x"}, {"stepId": f"../{known}"}, {"stepId": f"{known}%2f.."}):
+        assert post(**members)[0] == 400, members
+    assert door.home.json("get", "taskactions")["items"] == [] and len(door.api.requests) == asked
+    for members in ({"workspaceId": "a/../b"}, {"source": f"ext::sh -c 'touch {canary}'"}, {"source": f"file://{state}"}, {"source": f"--upload-pack=touch {canary}"},
+                    {"branch": f"--upload-pack=touch {canary}"}, {"branch": "../../tags/x"}, {"commitId": f"--output={canary}"}, "a folder that leads out"):
+        if isinstance(members, str):  # the API has it
+            net.folder, members = "/../../..", {}
+        status, job, step = wait_for("room", lambda m=members: (answer := post(**m))[0] != 503 and answer)
+        assert status == 202, members
+        wait_for(f"the end of {members}", lambda s=step, j=job: s.status in ENDED and j.status not in ("queue", "running"))
+        assert step.status == "failed" and not canary.exists(), (members, door.executor.output(step))
+        assert (state / "key").read_text().strip() not in door.executor.output(step)
+
+
 def test_there_is_room_for_one_step_on_a_machine_and_a_waiting_job_is_woken_afterwards(door):
     """The bell wakes the oldest pending job alone, which mostly is the one that made the room and has nothing left to do."""
     gate = door.home.directory / "gate"
