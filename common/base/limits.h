@@ -98,6 +98,8 @@
     (1 * DF_GIB) /* log or event stream of one step; more is dropped and counted */
 #define DF_LIMIT_STREAM_FRAME (1 * DF_MIB) /* one frame of a stream */
 #define DF_LIMIT_EVENT_LINE (1 * DF_MIB)   /* one JSON event of tofu; longer ones are plain text */
+#define DF_LIMIT_EVENTS_HELD                                                                       \
+    (4 * DF_MIB) /* lines of a provisioner that may be parts of one secret */
 
 /* What an interrupted apply may have created */
 #define DF_LIMIT_TOUCHED_OBJECTS 20000 /* a few hundred bytes each; further ones are counted */

@@ -34,16 +34,29 @@ cJSON *df_json_number(const char *text);
 /* True for a number, also one that is kept as text. */
 bool df_json_is_number(const cJSON *j);
 
-/* Like df_json_parse(), but skips members with these names (a list that ends with NULL) at every
+/* U+0000 in a string of what others made: a tool, a program of a module, a value of an output. No
+ * UTF-8 has these two bytes, so nothing else looks like it. */
+#define DF_JSON_NUL "\xc0\x80"
+/* Like df_json_parse(), but takes "\u0000", as DF_JSON_NUL. The tree is for df_json_print_nul() and
+ * the functions below; df_json_print() makes U+FFFD of it, so that no document gets one. */
+int df_json_parse_nul(const char *text, size_t n, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* Like df_json_print(), with DF_JSON_NUL as "\u0000". */
+char *df_json_print_nul(const cJSON *j);
+/* Copies a string of such a tree to out, with NUL bytes. */
+int df_json_add_bytes(struct df_buf *out, const char *s);
+/* Writes "^@" for each NUL of such a string, as terminals show it. */
+void df_json_show_nul(char *s);
+
+/* Like df_json_parse_nul(), but skips members with these names (a list that ends with NULL) at every
  * level, without building their values; a name that begins with a dot is a path from the root
  * (".metadata.managedFields", which arrays do not count in). Skipped text is only searched for the ends
  * of strings and brackets. For large members that nobody reads. */
 int df_json_parse_without(const char *text, size_t n, const char *const *skipped, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
 
-/* Reads a file of at most max bytes and parses it. */
+/* Reads a file of at most max bytes and parses it with df_json_parse_nul(). */
 int df_json_load(const char *path, size_t max, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* Writes it with df_fs_write(), for the owner alone (0600). The text, which may have secrets, is
+/* Prints it with df_json_print_nul() and writes it with df_fs_write(), for the owner alone (0600). The text, which may have secrets, is
  * overwritten in memory. */
 int df_json_save(const char *path, const cJSON *json, struct df_err *err) DF_MUST_CHECK;
 
@@ -51,6 +64,7 @@ int df_json_save(const char *path, const cJSON *json, struct df_err *err) DF_MUS
  * numbers below DF_JSON_MAX_PLAIN have no fraction or exponent. Bytes that are not UTF-8 become
  * U+FFFD, a number that is not finite becomes null. NULL only if out of memory. */
 char *df_json_print(const cJSON *j);
+/* For people; with DF_JSON_NUL as "\u0000". */
 char *df_json_print_pretty(const cJSON *j);
 
 /* Adders return 0, or -1 if out of memory (set in err unless that is NULL). A NULL string adds

@@ -18,6 +18,7 @@ struct reader {
     size_t n;
     size_t at;
     int depth;
+    bool takes_nul;             /* "\u0000" is allowed and becomes DF_JSON_NUL */
     const char *const *skipped; /* names and paths of members to skip; or NULL */
     const struct place *place;  /* the member whose value is read; NULL: the root is */
     struct df_err *err;
@@ -98,13 +99,21 @@ static char *put_utf8(char *to, unsigned c)
     return to;
 }
 
+static int put_nul(struct reader *r, char **to)
+{
+    if (!r->takes_nul)
+        return fail_at(r, "a string may not contain NUL");
+    *to = stpcpy(*to, DF_JSON_NUL);
+    return 0;
+}
+
 static int read_unicode_escape(struct reader *r, char **to)
 {
     unsigned c = 0, low = 0;
     if (read_hex4(r, &c) < 0)
         return -1;
     if (c == 0)
-        return fail_at(r, "a string may not contain NUL");
+        return put_nul(r, to);
     if (c >= 0xdc00 && c <= 0xdfff)
         return fail_at(r, "half a surrogate pair");
     if (c >= 0xd800 && c <= 0xdbff) {
@@ -454,34 +463,45 @@ static int read_value(struct reader *r, cJSON **ret)
     return 0;
 }
 
+static int read_all(struct reader *r, cJSON **ret)
+{
+    DF_JSON cJSON *value = NULL;
+    if (r->n && memchr(r->text, '\0', r->n))
+        return df_fail(r->err, DF_ERR_USER, "bad JSON: it contains a NUL byte");
+    if (!df_is_utf8(r->text, r->n))
+        return df_fail(r->err, DF_ERR_USER, "bad JSON: it is not UTF-8");
+    if (read_value(r, &value) < 0)
+        return -1;
+    skip_space(r);
+    if (r->at < r->n)
+        return fail_at(r, "something follows the value");
+    *ret = DF_TAKE(value);
+    return 0;
+}
+
 int df_json_parse(const char *text, size_t n, cJSON **ret, struct df_err *err)
 {
-    return df_json_parse_without(text, n, NULL, ret, err);
+    struct reader r = {.text = text, .n = n, .err = err};
+    return read_all(&r, ret);
 }
 
 int df_json_parse_without(const char *text, size_t n, const char *const *skipped, cJSON **ret,
                           struct df_err *err)
 {
-    struct reader r = {.text = text, .n = n, .skipped = skipped, .err = err};
-    DF_JSON cJSON *value = NULL;
-    if (n && memchr(text, '\0', n))
-        return df_fail(err, DF_ERR_USER, "bad JSON: it contains a NUL byte");
-    if (!df_is_utf8(text, n))
-        return df_fail(err, DF_ERR_USER, "bad JSON: it is not UTF-8");
-    if (read_value(&r, &value) < 0)
-        return -1;
-    skip_space(&r);
-    if (r.at < n)
-        return fail_at(&r, "something follows the value");
-    *ret = DF_TAKE(value);
-    return 0;
+    struct reader r = {.text = text, .n = n, .takes_nul = true, .skipped = skipped, .err = err};
+    return read_all(&r, ret);
+}
+
+int df_json_parse_nul(const char *text, size_t n, cJSON **ret, struct df_err *err)
+{
+    return df_json_parse_without(text, n, NULL, ret, err);
 }
 
 int df_json_load(const char *path, size_t max, cJSON **ret, struct df_err *err)
 {
     struct df_buf text = DF_BUF_INIT(max);
     int result = df_fs_read(path, &text, err);
-    if (result == 0 && df_json_parse(df_buf_str(&text), text.len, ret, err) < 0)
+    if (result == 0 && df_json_parse_nul(df_buf_str(&text), text.len, ret, err) < 0)
         result = df_err_wrap(err, "%s", path);
     df_buf_wipe(&text);
     return result;
@@ -489,7 +509,7 @@ int df_json_load(const char *path, size_t max, cJSON **ret, struct df_err *err)
 
 int df_json_save(const char *path, const cJSON *json, struct df_err *err)
 {
-    char *text = df_json_print(json);
+    char *text = df_json_print_nul(json);
     if (!text)
         return df_fail_oom(err);
     int result = df_fs_write(path, text, strlen(text), 0600, err);

@@ -10,7 +10,8 @@ struct writer {
     char *out;
     size_t len, room; /* a NUL fits behind len */
     bool pretty;
-    bool failed; /* out of memory */
+    bool has_nul; /* DF_JSON_NUL is "\u0000" */
+    bool failed;  /* out of memory */
 };
 
 #define FIRST_ROOM 1024
@@ -108,6 +109,10 @@ static size_t put_other(struct writer *w, const char *s)
 {
     unsigned c = 0;
     size_t n = decode_utf8(s, &c);
+    if (!n && df_starts_with(s, DF_JSON_NUL)) {
+        puts_to(w, w->has_nul ? "\\u0000" : "\xef\xbf\xbd");
+        return strlen(DF_JSON_NUL);
+    }
     if (!n)
         puts_to(w, "\xef\xbf\xbd");
     else if (must_escape(c))
@@ -178,27 +183,49 @@ static void put_value(struct writer *w, const cJSON *j, int depth)
     }
 }
 
-static char *print_tree(const cJSON *j, bool pretty)
+static char *print_tree(struct writer *w, const cJSON *j)
 {
-    struct writer w = {.pretty = pretty};
-    put_value(&w, j, 0);
-    put_bytes(&w, "", 1);
-    if (w.failed) {
-        if (w.out)
-            explicit_bzero(w.out, w.len);
-        free(w.out);
+    put_value(w, j, 0);
+    put_bytes(w, "", 1);
+    if (w->failed) {
+        if (w->out)
+            explicit_bzero(w->out, w->len);
+        free(w->out);
         return NULL;
     }
-    char *fitting = realloc(w.out, w.len);
-    return fitting ? fitting : w.out;
+    char *fitting = realloc(w->out, w->len);
+    return fitting ? fitting : w->out;
 }
 
 char *df_json_print(const cJSON *j)
 {
-    return print_tree(j, false);
+    struct writer w = {.pretty = false};
+    return print_tree(&w, j);
 }
 
 char *df_json_print_pretty(const cJSON *j)
 {
-    return print_tree(j, true);
+    struct writer w = {.pretty = true, .has_nul = true};
+    return print_tree(&w, j);
+}
+
+char *df_json_print_nul(const cJSON *j)
+{
+    struct writer w = {.has_nul = true};
+    return print_tree(&w, j);
+}
+
+int df_json_add_bytes(struct df_buf *out, const char *s)
+{
+    for (const char *nul; (nul = strstr(s, DF_JSON_NUL)); s = nul + strlen(DF_JSON_NUL)) {
+        (void)df_buf_add(out, s, (size_t)(nul - s));
+        (void)df_buf_addc(out, '\0');
+    }
+    return df_buf_adds(out, s);
+}
+
+void df_json_show_nul(char *s)
+{
+    while ((s = strstr(s, DF_JSON_NUL)))
+        memcpy(s, "^@", 2);
 }

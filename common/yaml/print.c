@@ -35,7 +35,7 @@ static void put_scalar(struct df_buf *b, const cJSON *j)
         (void)df_buf_adds(b, j->valuestring);
         return;
     }
-    char *text = df_json_print(j);
+    char *text = df_json_print_nul(j);
     if (!text) {
         b->failed = ENOMEM;
         return;

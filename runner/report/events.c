@@ -12,7 +12,7 @@
 bool df_event_parse(const char *line, size_t n, cJSON **ret)
 {
     DF_JSON cJSON *event = NULL;
-    if (!n || line[0] != '{' || df_json_parse(line, n, &event, NULL) < 0)
+    if (!n || line[0] != '{' || df_json_parse_nul(line, n, &event, NULL) < 0)
         return false;
     if (!df_json_str(event, "type") && !cJSON_GetObjectItemCaseSensitive(event, "@message"))
         return false;
@@ -76,6 +76,7 @@ static int keep_redacted(char *text, const struct df_redact_set *set, char *out,
     if (df_redact_string(set, owned, &clean, err) < 0)
         return -1;
     (void)snprintf(out, size, "%s", df_buf_str(&clean));
+    df_json_show_nul(out);
     return 0;
 }
 
@@ -209,7 +210,7 @@ static int render_outputs(const cJSON *outputs, struct df_buf *out, struct df_er
         }
         if (!value)
             continue;
-        DF_FREE char *text = df_json_print(value);
+        DF_FREE char *text = df_json_print_nul(value);
         if (!text)
             return df_fail_oom(err);
         (void)df_buf_addf(out, "%s = %s\n", o->string, text);
@@ -228,7 +229,7 @@ static bool is_silent(const cJSON *event, const char *type)
            df_streq(df_json_str(event, "changes.operation"), "plan");
 }
 
-int df_event_render(const cJSON *event, struct df_buf *out, struct df_err *err)
+static int render(const cJSON *event, struct df_buf *out, struct df_err *err)
 {
     const char *type = df_json_str(event, "type");
     const char *message = df_json_str(event, "@message");
@@ -242,11 +243,41 @@ int df_event_render(const cJSON *event, struct df_buf *out, struct df_err *err)
     return df_buf_check(out, err);
 }
 
+int df_event_render(const cJSON *event, struct df_buf *out, struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
+    if (render(event, &text, err) < 0)
+        return -1;
+    (void)df_json_add_bytes(out, df_buf_str(&text));
+    return df_buf_check(out, err);
+}
+
 /* --- redaction ------------------------------------------------------------------------------- */
 
 static const char unshowable[] =
     "{\"@level\":\"warn\",\"@message\":\"dayfly: an event could not be masked and was left out\","
     "\"@module\":\"dayfly\",\"type\":\"log\"}";
+
+bool df_event_is_progress(const cJSON *event)
+{
+    const char *output = df_json_str(event, "hook.output");
+    return output && !strchr(output, '\n') &&
+           df_streq(df_json_str(event, "type"), "provision_progress");
+}
+
+int df_event_set_progress(cJSON *event, const char *output, struct df_err *err)
+{
+    cJSON *hook = cJSON_GetObjectItemCaseSensitive(event, "hook");
+    const char *message = df_json_str(event, "@message"), *before = df_json_str(hook, "output");
+    bool repeats = message && df_ends_with(message, before);
+    size_t kept = repeats ? strlen(message) - strlen(before) : 0;
+    DF_FREE char *text = df_strf("%.*s%s", (int)kept, repeats ? message : "", output);
+    if (!text)
+        return df_fail_oom(err);
+    return df_json_set_str(event, "@message", text, err) < 0
+               ? -1
+               : df_json_set_str(hook, "output", output, err);
+}
 
 int df_event_redact(cJSON *event, const char *line, size_t n, const struct df_redact_set *set,
                     struct df_buf *out, struct df_err *err)
@@ -254,7 +285,7 @@ int df_event_redact(cJSON *event, const char *line, size_t n, const struct df_re
     bool changed = false;
     if (df_redact_tree(set, event, &changed, err) < 0)
         return -1;
-    DF_FREE char *text = changed ? df_json_print(event) : strndup(line, n);
+    DF_FREE char *text = changed || !line ? df_json_print_nul(event) : strndup(line, n);
     if (!text)
         return df_fail_oom(err);
     /* A match that is left spans JSON syntax, for example an escape sequence. */
@@ -262,7 +293,7 @@ int df_event_redact(cJSON *event, const char *line, size_t n, const struct df_re
     if (df_redact_text(set, &text, &again, err) < 0)
         return -1;
     DF_JSON cJSON *still = NULL;
-    bool showable = !again || df_json_parse(text, strlen(text), &still, NULL) == 0;
+    bool showable = !again || df_json_parse_nul(text, strlen(text), &still, NULL) == 0;
     (void)df_buf_adds(out, showable ? text : unshowable);
     return df_buf_check(out, err);
 }

@@ -1,6 +1,7 @@
 /*
  * Two inputs (text and events) become two outputs (log and events), both redacted. All text passes
- * one redactor, because a secret may span two pieces; events are redacted one by one (events.c).
+ * one redactor, because a secret may span two pieces; events are redacted one by one (events.c), and
+ * lines of a provisioner together (held.c).
  */
 #include "runner/report/output.h"
 
@@ -10,6 +11,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "runner/report/events.h"
+#include "runner/report/held.h"
 
 enum { PIECE = 64 * 1024, NOTE_MAX = 16 * 1024 };
 
@@ -18,6 +20,7 @@ struct df_output {
     struct df_report *report;
     int echo_fd;
     struct df_redact *text; /* redactor of the log, in order */
+    struct df_held *held;   /* events that are not decided */
     bool mid_line;
     bool is_muted;
     bool spool_failed;   /* reported once */
@@ -27,6 +30,20 @@ struct df_output {
     bool render;         /* also as text */
     struct df_output_summary summary;
 };
+
+static int show_event(void *arg, cJSON *event, const char *line, size_t n, struct df_err *err);
+
+/* With the current masks. */
+static int make_redactors(struct df_output *o, struct df_err *err)
+{
+    df_redact_free(o->text);
+    df_held_free(o->held);
+    o->text = NULL;
+    o->held = NULL;
+    return df_redact_new(df_masks_set(o->masks), &o->text, err) < 0
+               ? -1
+               : df_held_new(df_masks_set(o->masks), show_event, o, &o->held, err);
+}
 
 int df_output_new(struct df_masks *masks, struct df_report *report, int echo_fd,
                   struct df_output **ret, struct df_err *err)
@@ -39,7 +56,7 @@ int df_output_new(struct df_masks *masks, struct df_report *report, int echo_fd,
     o->echo_fd = echo_fd;
     o->clean = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
     o->line = DF_BUF_INIT(DF_LIMIT_EVENT_LINE);
-    if (df_redact_new(df_masks_set(masks), &o->text, err) < 0) {
+    if (make_redactors(o, err) < 0) {
         df_output_free(o);
         return -1;
     }
@@ -52,6 +69,7 @@ void df_output_free(struct df_output *o)
     if (!o)
         return;
     df_redact_free(o->text);
+    df_held_free(o->held);
     df_buf_wipe(&o->line); /* not redacted yet */
     df_buf_free(&o->clean);
     free(o);
@@ -64,7 +82,11 @@ static int renew(struct df_output *o, struct df_err *err)
     bool changed = false;
     if (df_masks_renew(o->masks, &changed, err) < 0)
         return -1;
-    return changed ? df_redact_widen(&o->text, df_masks_set(o->masks), err) : 0;
+    if (!changed)
+        return 0;
+    return df_redact_widen(&o->text, df_masks_set(o->masks), err) < 0
+               ? -1
+               : df_held_widen(o->held, df_masks_set(o->masks), err);
 }
 
 int df_output_renew(struct df_output *o, int *ret_next_ms, struct df_err *err)
@@ -135,25 +157,34 @@ int df_output_note(struct df_output *o, const char *fmt, ...)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
-static int take_event(struct df_output *o, cJSON *event, struct df_err *err)
+static int show_event(void *arg, cJSON *event, const char *line, size_t n, struct df_err *err)
 {
-    if (df_event_count(event, df_masks_set(o->masks), &o->summary, err) < 0)
-        return -1;
-    if (o->render) {
-        DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
-        if (df_event_render(event, &text, err) < 0 ||
-            add_text(o, df_buf_str(&text), text.len, err) < 0)
-            return -1;
-    }
-    df_buf_clear(&o->clean);
-    if (df_event_redact(event, o->line.data, o->line.len, df_masks_set(o->masks), &o->clean, err) <
-        0)
-        return -1;
+    struct df_output *o = arg;
     struct df_err why = {0};
+    df_buf_clear(&o->clean);
+    if (df_event_redact(event, line, n, df_masks_set(o->masks), &o->clean, err) < 0)
+        return -1;
     if (df_buf_addc(&o->clean, '\n') == 0 &&
         df_report_event(o->report, o->clean.data, o->clean.len, &why) < 0)
         note_spool_failed(o, &why);
     return 0;
+}
+
+/* Takes over the event, whose line is in o->line. */
+static int take_event(struct df_output *o, cJSON **event, struct df_err *err)
+{
+    if (df_event_count(*event, df_masks_set(o->masks), &o->summary, err) < 0)
+        return -1;
+    if (o->render) {
+        DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
+        if (df_event_render(*event, &text, err) < 0 ||
+            add_text(o, df_buf_str(&text), text.len, err) < 0)
+            return -1;
+    }
+    if (df_event_is_progress(*event))
+        return df_held_add(o->held, DF_TAKE(*event), o->line.data, o->line.len, err);
+    return df_held_end(o->held, err) < 0 ? -1
+                                         : show_event(o, *event, o->line.data, o->line.len, err);
 }
 
 /* One whole line is in o->line, without its newline. */
@@ -162,7 +193,7 @@ static int take_line(struct df_output *o, struct df_err *err)
     DF_JSON cJSON *event = NULL;
     int result = 0;
     if (!o->long_line && df_event_parse(df_buf_str(&o->line), o->line.len, &event))
-        result = take_event(o, event, err);
+        result = take_event(o, &event, err);
     else if (df_buf_addc(&o->line, '\n') == 0)
         result = add_text(o, o->line.data, o->line.len, err);
     df_buf_clear(&o->line);
@@ -209,6 +240,8 @@ int df_output_flush(struct df_output *o, struct df_err *err)
     if (o->line.len && take_line(o, err) < 0)
         return -1;
     o->long_line = false;
+    if (df_held_end(o->held, err) < 0)
+        return -1;
     df_buf_clear(&o->clean);
     if (df_redact_finish(o->text, &o->clean, err) < 0)
         return -1;
@@ -223,13 +256,9 @@ int df_output_end_line(struct df_output *o, struct df_err *err)
 
 int df_output_hide(struct df_output *o, const struct df_strs *values, struct df_err *err)
 {
-    struct df_redact *text = NULL;
-    if (df_output_flush(o, err) < 0 || df_masks_replace(o->masks, values, err) < 0 ||
-        df_redact_new(df_masks_set(o->masks), &text, err) < 0)
-        return -1;
-    df_redact_free(o->text);
-    o->text = text;
-    return 0;
+    return df_output_flush(o, err) < 0 || df_masks_replace(o->masks, values, err) < 0
+               ? -1
+               : make_redactors(o, err);
 }
 
 int df_output_hide_also(struct df_output *o, const char *value, struct df_err *err)

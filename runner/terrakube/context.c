@@ -276,7 +276,7 @@ static void tell_live(struct df_terrakube_context *c, bool now)
 static void take_line(struct df_terrakube_context *c)
 {
     DF_JSON cJSON *event = NULL;
-    if (c->skips_line || df_json_parse(df_buf_str(&c->line), c->line.len, &event, NULL) < 0)
+    if (c->skips_line || df_json_parse_nul(df_buf_str(&c->line), c->line.len, &event, NULL) < 0)
         return;
     lock(c);
     if (df_rows_event(&c->rows, event))

@@ -31,7 +31,7 @@ static bool holds_resources(const char *path)
         return err.cls != DF_ERR_NOT_FOUND;
     if (text.len == 0)
         return false;
-    if (df_json_parse(df_buf_str(&text), text.len, &state, NULL) < 0)
+    if (df_json_parse_nul(df_buf_str(&text), text.len, &state, NULL) < 0)
         return true;
     const cJSON *resources = df_json_at(state, "resources");
     return !resources || cJSON_GetArraySize(resources) > 0;

@@ -121,6 +121,13 @@ struct flow {
     struct df_err fault; /* first failure of the output; the command continues */
 };
 
+/* It is read as a string. */
+static void blank_nuls(char *bytes, size_t n)
+{
+    for (char *end = bytes + n, *nul = bytes; n && (nul = memchr(nul, '\0', (size_t)(end - nul)));)
+        *nul = ' ';
+}
+
 static void keep_tail(struct df_buf *tail, const char *bytes, size_t n)
 {
     if (!tail)
@@ -132,7 +139,9 @@ static void keep_tail(struct df_buf *tail, const char *bytes, size_t n)
     }
     if (tail->len + n > tail->max)
         df_buf_consume(tail, tail->len - half);
-    (void)df_buf_add(tail, bytes, n);
+    size_t before = tail->len;
+    if (df_buf_add(tail, bytes, n) == 0)
+        blank_nuls(tail->data + before, n);
 }
 
 static void deliver(const struct df_commander *c, struct flow *f, bool events, size_t n)

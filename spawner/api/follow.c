@@ -152,20 +152,23 @@ static void escape_one(struct df_buf *out, unsigned char c)
         (void)df_buf_addc(out, (char)c);
 }
 
-void df_sse_escape(struct df_buf *out, const char *bytes, size_t n)
+bool df_sse_escape(struct df_buf *out, const char *bytes, size_t n)
 {
+    bool exact = true;
     for (size_t i = 0; i < n;) {
         unsigned char c = (unsigned char)bytes[i];
         size_t len = df_utf8_length(c);
-        if (len == 1) {
+        if (len == 1 && c) {
             escape_one(out, c);
             i++;
-        } else if (len && len <= n - i && df_is_utf8(bytes + i, len)) {
+        } else if (len > 1 && len <= n - i && df_is_utf8(bytes + i, len)) {
             (void)df_buf_add(out, bytes + i, len);
             i += len;
         } else {
             (void)df_buf_adds(out, "\xef\xbf\xbd");
+            exact = false;
             i++;
         }
     }
+    return exact;
 }

@@ -47,8 +47,9 @@ void df_sse_event(struct df_buf *out, const char *id, const char *name, const ch
  * was deleted. */
 int df_sse_end(struct df_buf *out, const cJSON *run);
 
-/* Appends n bytes as the content of a JSON string; bytes that are not UTF-8 become U+FFFD. */
-void df_sse_escape(struct df_buf *out, const char *bytes, size_t n);
+/* Appends n bytes as the content of a JSON string; NUL and bytes that are not UTF-8 become U+FFFD.
+ * Returns whether there are none of these. */
+bool df_sse_escape(struct df_buf *out, const char *bytes, size_t n);
 
 /* Returns how many bytes at the end are an incomplete character (0 to 3). */
 size_t df_utf8_tail(const char *bytes, size_t n);

@@ -7,6 +7,7 @@
  */
 #include "common/base/clock.h"
 #include "common/base/parse.h"
+#include "common/crypto/crypto.h"
 #include "spawner/api/follow.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/log_kept.h"
@@ -75,6 +76,7 @@ static void add_id(const struct log_source *l, struct df_buf *out)
     (void)df_buf_addf(out, "id: %s:%lld\n", l->step_name, (long long)l->offset);
 }
 
+/* "text" is for people; "bytes" (base64) is there if it does not say all bytes. */
 static void add_text(struct log_source *l, struct df_buf *out)
 {
     size_t n = l->piece.len;
@@ -88,8 +90,11 @@ static void add_text(struct log_source *l, struct df_buf *out)
     add_id(l, out);
     (void)df_buf_addf(out, "data: {\"step\":\"%s\",\"offset\":%lld,\"text\":\"", l->step_name,
                       from);
-    df_sse_escape(out, l->piece.data, n);
-    (void)df_buf_adds(out, "\"}\n\n");
+    bool exact = df_sse_escape(out, l->piece.data, n);
+    (void)df_buf_adds(out, exact ? "\"" : "\",\"bytes\":\"");
+    if (!exact && df_base64_encode(l->piece.data, n, false, out, NULL) == 0)
+        (void)df_buf_addc(out, '"');
+    (void)df_buf_adds(out, "}\n\n");
 }
 
 static void add_event(struct log_source *l, struct df_buf *out, const char *line, size_t n)

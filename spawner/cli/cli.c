@@ -52,11 +52,16 @@ void df_cli_note(const char *fmt, ...)
     df_text_write(STDERR_FILENO, df_buf_str(&line), line.len);
 }
 
-int df_cli_print(const char *text, struct df_err *err)
+int df_cli_print_bytes(const char *bytes, size_t n, struct df_err *err)
 {
-    if (df_fs_write_all(STDOUT_FILENO, text, strlen(text), err) < 0)
+    if (df_fs_write_all(STDOUT_FILENO, bytes, n, err) < 0)
         return df_err_wrap(err, "standard output");
     return 0;
+}
+
+int df_cli_print(const char *text, struct df_err *err)
+{
+    return df_cli_print_bytes(text, strlen(text), err);
 }
 
 int df_cli_print_json(const struct df_cli *cli, const cJSON *doc, struct df_err *err)

@@ -91,6 +91,7 @@ const char *df_cli_output(const struct df_cli *cli);
 /* Writes the whole text to standard output. If the reader closed the pipe, it fails with os_errno
  * EPIPE, for which df_cli_main() prints no message. */
 int df_cli_print(const char *text, struct df_err *err) DF_MUST_CHECK;
+int df_cli_print_bytes(const char *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;
 /* Prints the document as YAML for -o yaml, else as JSON. */
 int df_cli_print_json(const struct df_cli *cli, const cJSON *doc, struct df_err *err) DF_MUST_CHECK;
 

@@ -163,7 +163,7 @@ static int parse_answer(const struct df_client *c, const struct df_http_response
         *ret = NULL;
         return 0;
     }
-    if (df_json_parse(df_buf_str(&r->body), r->body.len, ret, err) < 0) {
+    if (df_json_parse_nul(df_buf_str(&r->body), r->body.len, ret, err) < 0) {
         err->cls = DF_ERR_SYSTEM;
         return df_err_wrap(err, "%s: the answer is not JSON", what);
     }

@@ -65,7 +65,7 @@ static int on_event(void *arg, const struct df_sse_event *event)
     (void)snprintf(e.name, sizeof(e.name), "%s", event->name);
     (void)snprintf(e.id, sizeof(e.id), "%s", event->id);
     struct df_err err = {0};
-    if (event->len && df_json_parse(event->data, event->len, &e.data, &err) < 0)
+    if (event->len && df_json_parse_nul(event->data, event->len, &e.data, &err) < 0)
         e.failure = err;
     return push(r->feed, &e);
 }

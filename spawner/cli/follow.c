@@ -78,15 +78,14 @@ static int fetch_step(struct follow *f, const char *task_name, struct df_err *er
 
 static int on_log(struct follow *f, const struct df_feed_event *e, struct df_err *err)
 {
-    const char *name = df_json_str(e->data, "step"), *text = df_json_str(e->data, "text");
+    const char *name = df_json_str(e->data, "step");
     if (df_streq(e->name, "end"))
         f->log_ended = true;
     if (e->id[0])
         memcpy(f->log_id, e->id, sizeof(f->log_id));
     if (!df_progress_knows(&f->progress, name) && fetch_step(f, name, err) < 0)
         return -1;
-    if (text)
-        df_progress_log(&f->progress, name, text);
+    df_progress_log(&f->progress, name, e->data);
     if (df_streq(e->name, "complete"))
         df_progress_log_complete(&f->progress, name);
     return 0;

@@ -38,10 +38,10 @@ static int show_text(struct tail *t, const struct df_sse_event *event)
 {
     DF_JSON cJSON *piece = NULL;
     struct df_err err;
-    if (df_json_parse(event->data, event->len, &piece, &err) < 0)
+    if (df_json_parse_nul(event->data, event->len, &piece, &err) < 0)
         return 0;
-    const char *text = df_json_str(piece, "text");
-    return text ? show_piece(t, text, strlen(text)) : 0;
+    t->shown |= df_view_piece(&t->view, piece);
+    return 0;
 }
 
 static int on_event(void *arg, const struct df_sse_event *event)

@@ -26,7 +26,7 @@ static int add_value(struct df_buf *out, const cJSON *output, struct df_err *err
         (void)df_buf_adds(out, "<sensitive>");
         return 0;
     }
-    DF_FREE char *text = df_json_print(value);
+    DF_FREE char *text = df_json_print_nul(value);
     if (!text)
         return df_fail_oom(err);
     (void)df_buf_adds(out, text);
@@ -71,11 +71,14 @@ static int print_one(const struct df_cli *cli, const cJSON *outputs, const char 
                        name);
     if (df_cli_output(cli)[0])
         return df_cli_print_json(cli, value, err);
-    DF_FREE char *json = cJSON_IsString(value) ? NULL : df_json_print(value);
+    DF_FREE char *json = cJSON_IsString(value) ? NULL : df_json_print_nul(value);
     const char *text = cJSON_IsString(value) ? value->valuestring : json;
+    DF_CLEANUP(df_buf_wipe) struct df_buf bytes = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
     if (!text)
         return df_fail_oom(err);
-    return df_cli_print(text, err) < 0 ? -1 : df_cli_print("\n", err);
+    (void)df_json_add_bytes(&bytes, text);
+    (void)df_buf_addc(&bytes, '\n');
+    return df_buf_check(&bytes, err) < 0 ? -1 : df_cli_print_bytes(bytes.data, bytes.len, err);
 }
 
 static int print_all(const struct df_cli *cli, const cJSON *outputs, struct df_err *err)

@@ -87,10 +87,10 @@ void df_progress_task(struct df_progress *p, const cJSON *task)
     show_end(p, s);
 }
 
-void df_progress_log(struct df_progress *p, const char *task_name, const char *text)
+void df_progress_log(struct df_progress *p, const char *task_name, const cJSON *piece)
 {
     if (step_of(p, task_name))
-        df_view_log(p->view, text, strlen(text));
+        (void)df_view_piece(p->view, piece);
 }
 
 void df_progress_log_complete(struct df_progress *p, const char *task_name)

@@ -31,7 +31,7 @@ void df_progress_free(struct df_progress *p);
 void df_progress_task(struct df_progress *p, const cJSON *task);
 
 /* Processes a piece of the log of this TaskAction, and the end of that log. */
-void df_progress_log(struct df_progress *p, const char *task_name, const char *text);
+void df_progress_log(struct df_progress *p, const char *task_name, const cJSON *piece);
 void df_progress_log_complete(struct df_progress *p, const char *task_name);
 
 /* True if the start of this TaskAction was shown, or if it is no step of a run. */

@@ -10,6 +10,8 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/limits.h"
+#include "common/crypto/crypto.h"
 #include "spawner/cli/text.h"
 
 #define LINE_MAX_BYTES (64 * DF_KIB) /* a longer line is shown in pieces */
@@ -115,6 +117,20 @@ void df_view_log(struct df_view *v, const char *text, size_t n)
     add_log(v, text, n, &out);
     add_status(v, &out);
     put(v, &out);
+}
+
+bool df_view_piece(struct df_view *v, const cJSON *piece)
+{
+    const char *text = df_json_str(piece, "text"), *bytes = df_json_str(piece, "bytes");
+    DF_BUF struct df_buf exact = DF_BUF_INIT(DF_LIMIT_SSE_EVENT);
+    if (!text)
+        return false;
+    if (!bytes || df_base64_decode(bytes, strlen(bytes), false, &exact, NULL) < 0) {
+        df_buf_clear(&exact);
+        (void)df_json_add_bytes(&exact, text);
+    }
+    df_view_log(v, df_buf_str(&exact), exact.len);
+    return exact.len > 0;
 }
 
 static void finish_line(struct df_view *v, struct df_buf *out)

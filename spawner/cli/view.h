@@ -33,6 +33,9 @@ void df_view_free(struct df_view *v);
 
 /* Prints the next n bytes of the log. */
 void df_view_log(struct df_view *v, const char *text, size_t n);
+/* The same for a piece of a followed log: {"text", "bytes" (base64), if the text does not say them}.
+ * Returns whether it has any. */
+bool df_view_piece(struct df_view *v, const cJSON *piece);
 
 /* Prints a line about the progress; ends an incomplete line of the log first. */
 void df_view_say(struct df_view *v, enum df_tone tone, const char *fmt, ...) DF_PRINTF(3, 4);

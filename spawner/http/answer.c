@@ -56,7 +56,7 @@ int df_request_members(const struct df_request *req, const char *const *allowed,
 
 int df_respond_json(struct df_response *res, int status, const cJSON *doc, struct df_err *err)
 {
-    DF_FREE char *text = df_json_print(doc);
+    DF_FREE char *text = df_json_print_nul(doc);
     if (!text)
         return df_fail_oom(err);
     /* Reserves the whole size at once: a buffer that grows leaves copies of a secret in freed

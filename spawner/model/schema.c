@@ -112,6 +112,8 @@ static void check_field(const struct df_field *field, cJSON *value, const cJSON 
 
 static bool has_control(const char *s, bool lines)
 {
+    if (strstr(s, DF_JSON_NUL))
+        return true;
     for (; *s; s++) {
         bool is_break = *s == '\n' || *s == '\t' || *s == '\r';
         if (((unsigned char)*s < 0x20 && !(lines && is_break)) || *s == 0x7f)

@@ -197,7 +197,7 @@ int df_creations_event(struct df_creations *c, const char *line, size_t n, struc
     struct df_err why = {0};
     if (!matters(line, n))
         return 0;
-    if (df_json_parse(line, n, &event, &why) < 0) {
+    if (df_json_parse_nul(line, n, &event, &why) < 0) {
         if (why.cls == DF_ERR_USER)
             return 0;
         return df_err_pass(err, &why);

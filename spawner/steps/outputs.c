@@ -63,7 +63,7 @@ int df_outputs_open(struct df_spawner *s, const char *folder, const char *uid, c
     if (df_blob_get(s->blobs, name, &sealed, err) < 0 ||
         open_sealed(s, name, &sealed, &text, err) < 0)
         return -1;
-    return df_json_parse(df_buf_str(&text), text.len, ret, err);
+    return df_json_parse_nul(df_buf_str(&text), text.len, ret, err);
 }
 
 int df_outputs_read(const char *path, cJSON **ret, struct df_err *err)
@@ -73,7 +73,7 @@ int df_outputs_read(const char *path, cJSON **ret, struct df_err *err)
     const cJSON *output;
     if (df_fs_read(path, &text, err) < 0)
         return -1;
-    if (df_json_parse(df_buf_str(&text), text.len, &doc, err) < 0)
+    if (df_json_parse_nul(df_buf_str(&text), text.len, &doc, err) < 0)
         return df_err_wrap(err, "outputs");
     bool good = cJSON_IsObject(doc);
     cJSON_ArrayForEach (output, doc)
@@ -122,7 +122,7 @@ int df_step_put_outputs(struct df_spawner *s, const char *uid, const char *token
     const char *executor = df_json_str(task, "spec.executorRef.uid");
     if (keep_older_masks(s, executor, outputs, err) < 0)
         return -1;
-    char *text = df_json_print(outputs);
+    char *text = df_json_print_nul(outputs);
     if (!text)
         return df_fail_oom(err);
     int result = df_outputs_seal(s, DF_OUTPUTS_STORED, uid, text, err) < 0

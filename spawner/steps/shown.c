@@ -20,7 +20,7 @@ static int digest_of(const cJSON *output, char ret[DF_SHA256_HEX], struct df_err
     ret[0] = '\0';
     if (!value)
         return 0;
-    char *text = df_json_print(value);
+    char *text = df_json_print_nul(value);
     if (!text)
         return df_fail_oom(err);
     int result = df_sha256_hex(text, strlen(text), ret, err);
@@ -326,7 +326,7 @@ int df_step_put_shown(struct df_spawner *s, const char *uid, const char *token, 
     k.seen = df_shown_seen_take(&s->shown_seen, uid);
     if ((!k.seen && know(s, executor, &k, err) < 0) || merge(&k, sent, all, err) < 0)
         return -1;
-    DF_FREE char *text = df_json_print(all);
+    DF_FREE char *text = df_json_print_nul(all);
     if (!text)
         return df_fail_oom(err);
     bool is_known = df_json_equal(all, shown_in(&k));

@@ -8,7 +8,7 @@ static struct df_shown_seen_place *place_of(struct df_shown_seen *s, const char 
 
 void df_shown_seen_keep(struct df_shown_seen *s, const char *step_uid, const cJSON *seen)
 {
-    char *text = df_json_print(seen);
+    char *text = df_json_print_nul(seen);
     if (text && strlen(text) > DF_LIMIT_SHOWN_SEEN_BYTES)
         df_str_wipe(&text);
     (void)pthread_mutex_lock(&s->lock);
@@ -29,7 +29,7 @@ cJSON *df_shown_seen_take(struct df_shown_seen *s, const char *step_uid)
     if (df_streq(p->step_uid, step_uid))
         text = DF_TAKE(p->text);
     (void)pthread_mutex_unlock(&s->lock);
-    if (text && df_json_parse(text, strlen(text), &seen, NULL) < 0)
+    if (text && df_json_parse_nul(text, strlen(text), &seen, NULL) < 0)
         seen = NULL;
     df_str_wipe(&text);
     return seen;

@@ -74,7 +74,7 @@ static int compare_file(struct df_creations *c, int fd, struct df_err *err)
     DF_CLEANUP(cleanup_secret_buf) struct df_buf text = DF_BUF_INIT(DF_LIMIT_STATE_COMPARED);
     DF_SECRET_JSON cJSON *state = NULL;
     if (df_fs_read_fd(fd, &text, err) < 0 ||
-        df_json_parse(df_buf_str(&text), text.len, &state, err) < 0)
+        df_json_parse_nul(df_buf_str(&text), text.len, &state, err) < 0)
         return -1;
     if (!cJSON_IsArray(df_json_at(state, "resources")))
         return df_fail(err, DF_ERR_USER, "it is encrypted, or not a state");

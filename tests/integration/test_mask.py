@@ -2,12 +2,14 @@
 
 import base64
 import json
+import re
 import subprocess
 
 import pytest
 
+from lib.dayfly import Server
 from lib.transitions import Events, key as said
-from test_api import bearer, events, guarded
+from test_api import bearer, events, guarded, token_file
 
 # Each line that the shell prints stands behind a prefix in the log, and is an event of its own.
 MODULE = """
@@ -104,3 +106,67 @@ def test_a_key_in_an_error_is_in_nothing_that_a_reader_gets(home, guarded, key, 
     texts = run(guarded, step, variables={"fail": fail})
     assert words in texts["/v1/runs/cloud-1/log"] and words in texts["/v1/runs/cloud-1/events"]
     assert {at: shown(key, text) for at, text in texts.items()} == dict.fromkeys(texts, [])
+
+
+# ---- a value in several lines ---------------------------------------------------------------------------------------
+
+TOKEN = "glpat-Zq7_xK2mVd9Lw4RtYb6Ns3Pf8Hj1Gc5Ue0Ai"
+# The tools end a line where a command pauses for a tenth of a second, too.
+LINES = """
+module "m" {
+  source   = "./m"
+  for_each = toset(["a \\"b\\" [c] (d): \u00e9"])
+  token    = var.key
+}
+variable "key" { sensitive = false }
+"""
+IN_LINES = """
+variable "token" {}
+resource "terraform_data" "k" {
+  for_each = toset(["x.y[0]\\\\"])
+  provisioner "local-exec" {
+    environment = { TOKEN = var.token }
+    command = <<-EOT
+      printf %s "$TOKEN" | fold -w 12; echo; echo --
+      printf %s "$TOKEN" | base64 -w 20; echo --
+      printf %s "$TOKEN" | od -An -v -tx1 | tr -d ' \\n' | fold -w 16; echo; echo --
+      printf %s "$TOKEN" | sed 's/./&\\n/g'; echo --
+      printf %.20s "$TOKEN"; sleep 0.4; printf %s "$TOKEN" | tail -c +21; echo; echo done
+    EOT
+  }
+}
+"""
+HIDDEN = 8  # of its characters in a row are shown nowhere: a break after the first three shows these
+
+
+def token_parts():
+    encoded = [TOKEN, base64.b64encode(TOKEN.encode()).decode(), TOKEN.encode().hex()]
+    return {text[i:i + HIDDEN] for text in encoded for i in range(0, len(text) - HIDDEN + 1)}
+
+
+def ways_to_read(text):
+    """A log or events as they are, and what the lines of the provisioner say without what stands between them."""
+    outputs = []
+    for line in text.splitlines():
+        event = json.loads(line) if line.startswith("{") else {}
+        outputs.append(event.get("hook", {}).get("output") or line.split("(local-exec): ", 1)[-1] if "(local-exec): " in line else "")
+    return [text, "".join(outputs), "".join(re.findall(r"\(local-exec\): (.*?)[\n\"]", text))]
+
+
+def test_a_secret_in_the_lines_of_a_provisioner_is_in_nothing_that_a_reader_gets(either_home):
+    path = token_file(either_home, reader="read", boss="admin")
+    module = either_home.module("cloud", LINES)
+    either_home.module("cloud/m", IN_LINES)
+    with Server(either_home, config=f"auth: {{tokenFile: {path}}}\n") as server:
+        assert server.request("PUT", "/v1/secrets/account/key", TOKEN.encode(), bearer("boss"))[0] == 204
+        executor = {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": "cloud"},
+                    "spec": {"source": {"url": f"file://{module}", "kind": "directory"}, "runtime": {"name": either_home.runtime},
+                             "secrets": [{"name": "account", "keys": ["key"]}]}}
+        assert server.request("POST", "/v1/executors", executor, bearer("boss"))[0] == 201
+        texts = run(server)
+        read = bearer("reader")
+        texts["followed"] = server.request("GET", "/v1/runs/cloud-1/events?follow=true", headers=read)[2].decode().replace("data: {", "{")
+    assert "(local-exec): done\n" in texts["/v1/runs/cloud-1/log"] and texts["/v1/runs/cloud-1/log"].count("(local-exec): ***\n") > 20
+    assert texts["/v1/runs/cloud-1/events"].count('"output":"***"') > 20
+    found = {at: [part for part in token_parts() for way in ways_to_read(text) if part in way] for at, text in texts.items()}
+    assert found == dict.fromkeys(texts, [])

@@ -152,6 +152,28 @@ static void a_nul_byte_is_refused_wherever_it_stands(void **state)
     }
 }
 
+/* What tools and modules made may have one; it goes the whole way. */
+static void a_nul_of_others_is_read_printed_and_shown(void **state)
+{
+    (void)state;
+    static const char text[] = "{\"k\\u0000\":[\"a\\u0000b\",\"\\u0000\\u0000\"]}";
+    DF_JSON cJSON *j = NULL, *without = NULL;
+    assert_int_equal(df_json_parse_nul(text, strlen(text), &j, NULL), 0);
+    assert_int_equal(df_json_parse_without(text, strlen(text), NULL, &without, NULL), 0);
+    assert_true(df_json_equal(j, without));
+    DF_FREE char *same = df_json_print_nul(j), *lossy = df_json_print(j);
+    assert_string_equal(same, text);
+    assert_string_equal(lossy, "{\"k\xef\xbf\xbd\":[\"a\xef\xbf\xbd"
+                               "b\",\"\xef\xbf\xbd\xef\xbf\xbd\"]}");
+    char *shown = cJSON_GetArrayItem(j->child, 0)->valuestring;
+    DF_BUF struct df_buf bytes = DF_BUF_INIT(100);
+    assert_int_equal(df_json_add_bytes(&bytes, shown), 0);
+    assert_int_equal(bytes.len, 3);
+    assert_memory_equal(bytes.data, "a\0b", 3);
+    df_json_show_nul(shown);
+    assert_string_equal(shown, "a^@b");
+}
+
 static void the_text_need_not_end_with_a_nul(void **state)
 {
     (void)state;
@@ -585,6 +607,7 @@ int main(void)
         cmocka_unit_test(well_formed_json_is_read_and_printed),
         cmocka_unit_test(malformed_json_is_refused_with_the_place),
         cmocka_unit_test(a_nul_byte_is_refused_wherever_it_stands),
+        cmocka_unit_test(a_nul_of_others_is_read_printed_and_shown),
         cmocka_unit_test(the_text_need_not_end_with_a_nul),
         cmocka_unit_test(nesting_ends_at_the_limit),
         cmocka_unit_test(many_keys_are_checked_for_duplicates_without_a_quadratic_search),

@@ -444,6 +444,110 @@ static void events_that_never_end_a_line_need_no_memory(void **state)
     assert_peak_below(before + 6 * 1024);
 }
 
+/* --- lines of a provisioner --------------------------------------------------------------------- */
+
+static char *progress_line(const char *output, const char *more)
+{
+    return df_strf("{\"@message\":\"a.b: (local-exec): %s\",\"hook\":{\"output\":\"%s\"},%s"
+                   "\"type\":\"provision_progress\"}\n",
+                   output, output, more);
+}
+
+static void progress(struct fixture *f, const char *output, const char *more)
+{
+    DF_FREE char *line = progress_line(output, more);
+    events(f, line, true);
+}
+
+static void a_secret_in_the_lines_of_a_provisioner_is_in_no_event(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const lines[] = {"with hunter2", "-sec", "ret now", "hunter2", "and more"};
+    static const char *const shown[] = {"with ***", "***", "*** now", "hunter2", "and more"};
+    DF_BUF struct df_buf expected = DF_BUF_INIT(10000), text = DF_BUF_INIT(10000);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(lines); i++) {
+        DF_FREE char *line = progress_line(shown[i], "");
+        progress(f, lines[i], "");
+        (void)df_buf_adds(&expected, line);
+        (void)df_buf_addf(&text, "a.b: (local-exec): %s\n", shown[i]);
+    }
+    events(f, "{\"type\":\"provision_complete\"}\n", true);
+    (void)df_buf_adds(&expected, "{\"type\":\"provision_complete\"}\n");
+    assert_stream(f, "events", df_buf_str(&expected));
+    flush(f);
+    assert_stream(f, "log", df_buf_str(&text));
+}
+
+static void an_event_waits_only_while_its_line_may_begin_a_secret(void **state)
+{
+    struct fixture *f = *state;
+    DF_FREE char *one = progress_line("one", ""), *two = progress_line("hunter2", "");
+    DF_FREE char *both = df_strf("%s%s", one, two);
+    progress(f, "one", "");
+    assert_stream(f, "events", one);
+    progress(f, "hunter2", "");
+    assert_stream(f, "events", one);
+    flush(f);
+    assert_stream(f, "events", both);
+}
+
+static void events_that_wait_have_a_limit_and_come_in_their_order(void **state)
+{
+    struct fixture *f = *state;
+    enum { EVENTS = 50, BYTES = DF_LIMIT_EVENTS_HELD / 40 };
+    DF_BUF struct df_buf shown = DF_BUF_INIT(64 * DF_MIB), all = DF_BUF_INIT(64 * DF_MIB);
+    char *more = malloc(BYTES);
+    memset(more, 'x', BYTES - 1);
+    more[BYTES - 1] = '\0';
+    for (int i = 0; i < EVENTS; i++) {
+        DF_FREE char *member = df_strf("\"n\":%d,\"x\":\"%s\",", i, more);
+        DF_FREE char *line = progress_line(i ? "\u2502" : "hunter2", member);
+        progress(f, i ? "\u2502" : "hunter2", member);
+        (void)df_buf_adds(&all, line);
+        read_file(f->dir, "events", &shown);
+        assert_true(all.len - shown.len <= DF_LIMIT_EVENTS_HELD + 2 * BYTES);
+    }
+    free(more);
+    assert_true(shown.len > 0);
+    flush(f);
+    assert_stream(f, "events", df_buf_str(&all));
+}
+
+/* --- bytes that are no text ------------------------------------------------------------------- */
+
+static void assert_bytes(struct fixture *f, const char *name, const char *bytes, size_t n)
+{
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    read_file(f->dir, name, &b);
+    assert_int_equal(b.len, n);
+    assert_memory_equal(b.data, bytes, n);
+}
+
+static void a_nul_in_an_event_is_one_in_the_log_and_stays_one_in_the_event(void **state)
+{
+    struct fixture *f = *state;
+    static const char event[] = "{\"@message\":\"a\\u0000b\",\"type\":\"log\"}\n",
+                      masked[] = "{\"@message\":\"\\u0000hunter2-secret\",\"type\":\"log\"}\n",
+                      log[] = "a\0b\n\0***\n";
+    DF_FREE char *both = df_strf("%s%s", event, "{\"@message\":\"\\u0000***\",\"type\":\"log\"}\n");
+    events(f, event, true);
+    events(f, masked, true);
+    flush(f);
+    assert_bytes(f, "log", log, sizeof log - 1);
+    assert_stream(f, "events", both);
+}
+
+static void an_error_with_a_nul_is_counted_and_shown_as_a_terminal_does(void **state)
+{
+    struct fixture *f = *state;
+    events(f,
+           "{\"type\":\"diagnostic\",\"diagnostic\":{\"severity\":\"error\",\"summary\":"
+           "\"bad\",\"detail\":\"A\\u0000B\"}}\n",
+           true);
+    assert_int_equal(df_output_summary(f->output)->errors, 1);
+    assert_string_equal(df_output_summary(f->output)->first_detail, "A^@B");
+}
+
 /* --- secrets in events ----------------------------------------------------------------------- */
 
 /* Each row: a secret, an event that shows it, and what is left. */
@@ -548,6 +652,11 @@ int main(void)
         output_test(a_line_that_is_too_long_for_an_event_is_text_and_the_next_is_an_event_again),
         output_test(an_event_as_long_as_may_be_is_an_event),
         output_test(events_that_never_end_a_line_need_no_memory),
+        output_test(a_secret_in_the_lines_of_a_provisioner_is_in_no_event),
+        output_test(an_event_waits_only_while_its_line_may_begin_a_secret),
+        output_test(events_that_wait_have_a_limit_and_come_in_their_order),
+        output_test(a_nul_in_an_event_is_one_in_the_log_and_stays_one_in_the_event),
+        output_test(an_error_with_a_nul_is_counted_and_shown_as_a_terminal_does),
         output_test(a_masked_event_is_still_an_event),
         output_test(an_event_that_cannot_be_masked_says_so),
         output_test(what_is_rendered_and_summed_up_is_masked_too),

@@ -42,7 +42,7 @@ static int parse_outputs(int fd, cJSON **ret, struct df_err *err)
     if (df_state_scan(fd, &head, err) < 0)
         return -1;
     if (read_slice(fd, &head, &text, err) < 0 ||
-        df_json_parse(text.len ? text.data : "{}", text.len ? text.len : 2, ret, err) < 0)
+        df_json_parse_nul(text.len ? text.data : "{}", text.len ? text.len : 2, ret, err) < 0)
         return df_err_wrap(err, "outputs of the state");
     return 0;
 }
