@@ -464,6 +464,9 @@ int df_json_parse_without(const char *text, size_t n, const char *const *skipped
 {
     struct reader r = {.text = text, .n = n, .skipped = skipped, .err = err};
     DF_JSON cJSON *value = NULL;
+    const char *fault = df_text_fault(text, n);
+    if (fault)
+        return df_fail(err, DF_ERR_USER, "bad JSON: it %s", fault);
     if (n && memchr(text, '\0', n))
         return df_fail(err, DF_ERR_USER, "bad JSON: it contains a NUL byte");
     if (!df_is_utf8(text, n))
