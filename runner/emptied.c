@@ -1,5 +1,6 @@
 #include "runner/emptied.h"
 
+#include "common/archive/tree.h"
 #include "common/base/fs.h"
 #include "common/hcl/hcl.h"
 
@@ -14,11 +15,14 @@ int df_configuration_check(struct df_context *c, struct df_err *err)
         return -1;
     if (module.files)
         return 0;
-    return df_fail_reason(err, DF_ERR_USER, "NoConfiguration",
-                          "%s%s has no configuration (no %s file): set the folder of the module, "
-                          "or restore its files; to remove the resources, destroy the executor",
-                          folder ? "the source's folder " : "the source", folder ? folder : "",
-                          tofu ? ".tf, .tofu, .tf.json or .tofu.json" : ".tf or .tf.json");
+    char has[DF_TREE_LISTING];
+    (void)df_tree_list(c->source.module_dir, has);
+    return df_fail_reason(
+        err, DF_ERR_USER, "NoConfiguration",
+        "%s%s has no configuration (no %s file; what is there: %s): set the folder of the module, "
+        "or restore its files; to remove the resources, destroy the executor",
+        folder ? "the source's folder " : "the source", folder ? folder : "",
+        tofu ? ".tf, .tofu, .tf.json or .tofu.json" : ".tf or .tf.json", *has ? has : "nothing");
 }
 
 /* ---- a plan that empties the state ---- */

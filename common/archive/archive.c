@@ -143,6 +143,16 @@ static int unpack_entries(struct unpacking *u, struct df_err *err)
     return 0;
 }
 
+/* What desktops put beside the folder that somebody packed. */
+static bool is_companion(const char *name)
+{
+    static const char *const names[] = {"__MACOSX", ".DS_Store", "Thumbs.db", "desktop.ini"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++)
+        if (df_streq(name, names[i]))
+            return true;
+    return df_starts_with(name, "._");
+}
+
 /* Finds the only top directory, if there is one. */
 struct top {
     char name[256];
@@ -153,6 +163,8 @@ static enum df_tree_visit top_visitor(void *arg, const struct df_tree_entry *e, 
 {
     (void)err;
     struct top *t = arg;
+    if (is_companion(e->name))
+        return DF_TREE_SKIP;
     t->count += S_ISDIR(e->st->st_mode)
                     ? 1
                     : 2; /* any other entry means that there is no single top directory */

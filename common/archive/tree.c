@@ -203,6 +203,24 @@ int df_tree_link_stays(int root, const char *path, struct df_err *err)
     return result;
 }
 
+static enum df_tree_visit list_visitor(void *arg, const struct df_tree_entry *e, struct df_err *err)
+{
+    (void)err;
+    char *out = arg;
+    size_t used = strlen(out);
+    if (!df_streq(e->name, ".git"))
+        (void)snprintf(out + used, DF_TREE_LISTING - used, "%s%s%s", used ? ", " : "", e->name,
+                       S_ISDIR(e->st->st_mode) ? "/" : "");
+    return DF_TREE_SKIP;
+}
+
+const char *df_tree_list(const char *directory, char out[DF_TREE_LISTING])
+{
+    out[0] = '\0';
+    (void)!df_tree_walk(directory, list_visitor, out, NULL); /* what was seen so far is told */
+    return out;
+}
+
 struct emptying {
     const char *directory;
 };

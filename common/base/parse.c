@@ -90,6 +90,17 @@ static size_t ascii_length(const unsigned char *p, size_t n)
     return i;
 }
 
+#define SAY_UTF8 ": it must be UTF-8 without a byte order mark (`cmd /c \"COMMAND > FILE\"`)"
+
+const char *df_text_fault(const char *s, size_t n)
+{
+    static const char utf8_mark[] = "\xef\xbb\xbf";
+    bool has_mark = n >= 2 && (memcmp(s, "\xff\xfe", 2) == 0 || memcmp(s, "\xfe\xff", 2) == 0);
+    if (has_mark || (n >= 2 && !s[0] != !s[1]))
+        return "is UTF-16, as PowerShell's > writes it" SAY_UTF8;
+    return n >= 3 && memcmp(s, utf8_mark, 3) == 0 ? "begins with a byte order mark" SAY_UTF8 : NULL;
+}
+
 bool df_is_utf8(const char *s, size_t n)
 {
     const unsigned char *p = (const unsigned char *)s;

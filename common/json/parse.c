@@ -466,6 +466,9 @@ static int read_value(struct reader *r, cJSON **ret)
 static int read_all(struct reader *r, cJSON **ret)
 {
     DF_JSON cJSON *value = NULL;
+    const char *fault = df_text_fault(r->text, r->n);
+    if (fault)
+        return df_fail(r->err, DF_ERR_USER, "bad JSON: it %s", fault);
     if (r->n && memchr(r->text, '\0', r->n))
         return df_fail(r->err, DF_ERR_USER, "bad JSON: it contains a NUL byte");
     if (!df_is_utf8(r->text, r->n))

@@ -323,8 +323,10 @@ static int read_document(struct loader *l, cJSON **ret, yaml_mark_t *at)
 
 static int loader_open(struct loader *l, const char *text, size_t n, struct df_err *err)
 {
-    if (!df_is_utf8(text, n))
-        return df_fail(err, DF_ERR_USER, "bad YAML: it is not UTF-8");
+    const char *fault = df_text_fault(text, n);
+    bool is_utf8 = df_is_utf8(text, n);
+    if (!is_utf8 || (fault && (!text[0] || !text[1]))) /* a mark of UTF-8 is allowed in YAML */
+        return df_fail(err, DF_ERR_USER, "bad YAML: it %s", fault ? fault : "is not UTF-8");
     l->err = err;
     l->lines = calloc(1, sizeof(*l->lines));
     if (!l->lines || !yaml_parser_initialize(&l->parser)) {

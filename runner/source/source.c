@@ -67,22 +67,6 @@ static int clean_checkout(const struct df_fetch *f, struct df_err *err)
     return df_tree_walk(f->checkout, clean_visitor, &s, err);
 }
 
-/* The entries at the top, for a message: "a, b/, c". */
-struct listing {
-    char text[256];
-};
-
-static enum df_tree_visit list_visitor(void *arg, const struct df_tree_entry *e, struct df_err *err)
-{
-    (void)err;
-    struct listing *l = arg;
-    size_t used = strlen(l->text);
-    if (!df_streq(e->name, ".git"))
-        (void)snprintf(l->text + used, sizeof(l->text) - used, "%s%s%s", used ? ", " : "", e->name,
-                       S_ISDIR(e->st->st_mode) ? "/" : "");
-    return DF_TREE_SKIP;
-}
-
 static int find_module(const struct df_fetch *f, char **ret, struct df_err *err)
 {
     DF_FREE char *dir =
@@ -92,11 +76,11 @@ static int find_module(const struct df_fetch *f, char **ret, struct df_err *err)
     /* Following links is safe: clean_checkout() verified that they stay inside. */
     DF_CLOSE int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        struct listing l = {""};
-        (void)!df_tree_walk(f->checkout, list_visitor, &l, NULL);
+        char has[DF_TREE_LISTING];
         return df_fail_reason(err, DF_ERR_NOT_FOUND, "SourceFailed",
                               "source.folder \"%s\" is not a folder of %s, which has: %s",
-                              f->spec->folder ? f->spec->folder : "", f->spec->url, l.text);
+                              f->spec->folder ? f->spec->folder : "", f->spec->url,
+                              df_tree_list(f->checkout, has));
     }
     *ret = realpath(dir, NULL);
     return *ret ? 0 : df_fail_errno(err, errno, "%s", dir);

@@ -1,6 +1,7 @@
 #include "spawner/cli/variables.h"
 
 #include "common/base/fs.h"
+#include "common/base/parse.h"
 #include "common/yaml/yaml.h"
 
 /* ---- values ---- */
@@ -94,6 +95,9 @@ static int add_tfvars(cJSON *body, const char *path, struct df_err *err)
     const char *slash = strrchr(path, '/');
     if (read_file(path, &text, err) < 0)
         return df_err_wrap(err, "--var-file %s", path);
+    const char *fault = df_text_fault(df_buf_str(&text), text.len);
+    if (fault)
+        return df_fail(err, DF_ERR_USER, "--var-file %s: %s", path, fault);
     if (strlen(df_buf_str(&text)) != text.len)
         return df_fail(err, DF_ERR_USER, "--var-file %s: is not a text file", path);
     if (put_before(body, err) < 0)

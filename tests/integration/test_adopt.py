@@ -74,6 +74,16 @@ def test_a_pushed_state_needs_no_changes_and_comes_back_the_same(either_home):
     assert home.json("outputs", "net")["a"]["value"] == "a"
 
 
+@pytest.mark.parametrize("encoding, said", [("utf-16", "is UTF-16, as PowerShell's > writes it"),
+                                            ("utf-8-sig", "begins with a byte order mark")])
+def test_a_state_that_windows_has_written_is_refused_with_what_it_is(home, encoding, said):
+    module = home.module("net", 'resource "terraform_data" "a" {}\n')
+    state = home.directory / "net.tfstate"
+    state.write_bytes('{"version":4,"serial":1,"lineage":"l","outputs":{},"resources":[]}'.encode(encoding))
+    refused = home.dayfly("state", "push", module, state, code=3).stderr
+    assert f"the state {said}: it must be UTF-8 without a byte order mark" in refused
+
+
 def test_an_executor_with_a_pushed_state_is_provisioned_and_can_be_destroyed(either_home):
     home = either_home
     directory, state = applied(home)

@@ -314,6 +314,7 @@ def test_a_folder_option_that_names_no_module_destroys_nothing(either_home):
     home.dayfly("run", module, "--tool", home.runtime, "--auto-approve")
     failed = home.json("run", "executor/net", "--folder", "docs", "--action", "dry-run", code=1)["run"]["status"]
     assert failed["reason"] == "NoConfiguration" and "docs" in failed["message"]
+    assert "what is there: page.md" in failed["message"]
     failed = home.json("run", module, "--folder", "docs", "--tool", home.runtime, "--auto-approve", code=1)
     assert failed["run"]["status"]["reason"] == "NoConfiguration"
     assert addresses(home, "net") == ["terraform_data.one", "terraform_data.two"]

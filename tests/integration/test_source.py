@@ -757,3 +757,17 @@ def test_a_folder_of_an_archive_is_below_its_single_top(work, tmp_path):
     digest = hashlib.sha256(archive.read_bytes()).hexdigest()
     work.fetch_ok(f"file://{archive}", sha256=digest)
     work.refused(f"file://{archive}", sha256="1" * 64, says="it is not the archive that was meant")
+
+
+def test_what_a_desktop_puts_beside_the_folder_does_not_hide_the_single_top(work, tmp_path):
+    packed = tmp_path / "infra.zip"
+    with zipfile.ZipFile(packed, "w") as z:  # as the Finder of macOS packs a folder
+        for name in ("infra/", "infra/main.tf", "__MACOSX/", "__MACOSX/._infra", "__MACOSX/infra/._main.tf", ".DS_Store",
+                     "infra/.DS_Store", "infra/net/main.tf", "._infra", "Thumbs.db", "desktop.ini"):
+            z.writestr(name, "" if name.endswith("/") else f"# {name}\n")
+    result = work.fetch_ok(f"file://{packed}", folder="net")
+    assert result.moduleDir == str(work.checkout / "net") and result.files["main.tf"] == b"# infra/main.tf\n"
+    with zipfile.ZipFile(packed, "w") as z:
+        for name in ("infra/main.tf", "other/main.tf", "__MACOSX/infra/._main.tf"):
+            z.writestr(name, "# m\n")
+    assert "infra/main.tf" in work.fetch_ok(f"file://{packed}").files, "one of two folders was taken"

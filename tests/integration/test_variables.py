@@ -201,6 +201,20 @@ def test_a_var_file_that_cannot_be_read_is_named_and_nothing_is_asked_for(home):
     assert home.json("get", "runs")["items"] == []
 
 
+@pytest.mark.parametrize("name", ["net.tfvars", "net.tfvars.json", "net.yaml"])
+def test_a_file_in_utf_16_is_refused_with_what_it_is(home, name):
+    module = home.module("net", REGION)
+    text = {"net.tfvars": 'region = "eu"\n', "net.tfvars.json": '{"region": "eu"}', "net.yaml": "region: eu\n"}[name]
+    for encoding, said in (("utf-16", "is UTF-16, as PowerShell's > writes it"), ("utf-16-le", "is UTF-16"),
+                           ("utf-8-sig", "begins with a byte order mark")):
+        (home.directory / name).write_bytes(text.encode(encoding))
+        if (name, encoding) == ("net.yaml", "utf-8-sig"):  # which YAML allows
+            continue
+        refused = home.dayfly("run", module, "--var-file", home.directory / name, "--auto-approve", code=3).stderr
+        assert said in refused and "must be UTF-8 without a byte order mark" in refused and name in refused
+    assert home.json("get", "executors")["items"] == []
+
+
 def test_what_is_wrong_in_a_tfvars_file_is_said_by_the_tool(either_home, module):
     bad = either_home.directory / "bad.tfvars"
     bad.write_text('region = \n')

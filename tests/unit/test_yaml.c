@@ -152,6 +152,9 @@ static void what_is_no_document_of_ours_is_refused_with_its_place(void **state)
         {"a: 'b", "bad YAML at"},
         {"a: @b", "bad YAML at"},
         {"a: \xff", "not UTF-8"},
+        {"\xff\xfe"
+         "a",
+         "bad YAML: it is UTF-16, as PowerShell's > writes it"},
         {"a: \x01", "bad YAML at byte 3"},
         {"a: 1\n---\nb: 2\n", "2:1: only one document"},
         {"%YAML 3.0\n---\na", "bad YAML at"},

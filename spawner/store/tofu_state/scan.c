@@ -431,6 +431,15 @@ static int scan_state(struct scanner *s, struct df_state_head *head, struct df_e
     return 0;
 }
 
+/* A state that was written on Windows. */
+static int check_text(int fd, struct df_err *err)
+{
+    char begin[3];
+    ssize_t n = pread(fd, begin, sizeof(begin), 0);
+    const char *fault = n > 0 ? df_text_fault(begin, (size_t)n) : NULL;
+    return fault ? df_fail_reason(err, DF_ERR_USER, "StateRefused", "the state %s", fault) : 0;
+}
+
 int df_state_scan(int fd, struct df_state_head *ret, struct df_err *err)
 {
     DF_FREE unsigned char *bytes = malloc(PIECE);
@@ -438,7 +447,7 @@ int df_state_scan(int fd, struct df_state_head *ret, struct df_err *err)
         return df_fail_oom(err);
     struct scanner s = {.fd = fd, .bytes = bytes};
     struct df_state_head head = {0};
-    if (scan_state(&s, &head, err) < 0)
+    if (check_text(fd, err) < 0 || scan_state(&s, &head, err) < 0)
         return -1;
     *ret = head;
     return 0;
