@@ -25,6 +25,7 @@ struct df_output {
     struct df_buf line;  /* incomplete line of the event stream */
     bool long_line;      /* too long: its start was already passed on as text */
     bool render;         /* also as text */
+    bool destroys;       /* the plan that is applied destroys */
     struct df_output_summary summary;
 };
 
@@ -135,16 +136,19 @@ int df_output_note(struct df_output *o, const char *fmt, ...)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
+/* event: its strings are redacted. Rendered, their lines may stand apart. */
+static int render(struct df_output *o, const cJSON *event, struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
+    return df_event_render(event, o->destroys, &text, err) < 0
+               ? -1
+               : add_text(o, df_buf_str(&text), text.len, err);
+}
+
 static int take_event(struct df_output *o, cJSON *event, struct df_err *err)
 {
     if (df_event_count(event, df_masks_set(o->masks), &o->summary, err) < 0)
         return -1;
-    if (o->render) {
-        DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
-        if (df_event_render(event, &text, err) < 0 ||
-            add_text(o, df_buf_str(&text), text.len, err) < 0)
-            return -1;
-    }
     df_buf_clear(&o->clean);
     if (df_event_redact(event, o->line.data, o->line.len, df_masks_set(o->masks), &o->clean, err) <
         0)
@@ -153,7 +157,7 @@ static int take_event(struct df_output *o, cJSON *event, struct df_err *err)
     if (df_buf_addc(&o->clean, '\n') == 0 &&
         df_report_event(o->report, o->clean.data, o->clean.len, &why) < 0)
         note_spool_failed(o, &why);
-    return 0;
+    return o->render ? render(o, event, err) : 0;
 }
 
 /* One whole line is in o->line, without its newline. */
@@ -235,6 +239,11 @@ int df_output_hide(struct df_output *o, const struct df_strs *values, struct df_
 int df_output_hide_also(struct df_output *o, const char *value, struct df_err *err)
 {
     return df_masks_add_value(o->masks, value, err) < 0 ? -1 : renew(o, err);
+}
+
+void df_output_destroys(struct df_output *o)
+{
+    o->destroys = true;
 }
 
 void df_output_mute(struct df_output *o, bool is_muted)
