@@ -1,6 +1,8 @@
 /* What a step sees: strict_shown[] and list_own() have most of it. */
 #include "runner/tofu/isolation.h"
 
+#include <sys/stat.h>
+
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/process/tmpdir.h"
@@ -23,7 +25,11 @@ static int list_secrets(const cJSON *paths, struct df_strs *ret, struct df_err *
     const cJSON *path;
     cJSON_ArrayForEach (path, paths)
         (void)df_strs_add(ret, cJSON_GetStringValue(path));
-    (void)df_strs_take(ret, df_tmpdir_shared());
+    DF_FREE char *shared = df_tmpdir_shared();
+    if (!shared)
+        return df_fail_oom(err);
+    (void)mkdir(shared, 0700); /* what is not there cannot be hidden from a step that makes it */
+    (void)df_strs_add(ret, shared);
     for (size_t i = 0; i < DF_ARRAY_SIZE(always_hidden); i++)
         (void)df_strs_add(ret, always_hidden[i]);
     return df_strs_check(ret, err);
@@ -56,14 +62,24 @@ int df_isolation_read(const cJSON *handoff, struct df_isolation *ret, struct df_
 
 /* ---- the machine ---- */
 
-/* Root could change the kernel's settings, and with them run programs outside. */
+static int add_all(struct df_wall *w, enum df_wall_access access, const char *const *paths,
+                   size_t n, struct df_err *err)
+{
+    for (size_t i = 0; i < n; i++)
+        if (df_wall_add(w, access, paths[i], err) < 0)
+            return -1;
+    return 0;
+}
+
+/* Root could change the kernel's settings, and with them run programs outside, or disturb others.
+ * The owner of these files needs no capability. */
 static int protect_kernel(struct df_wall *w, struct df_err *err)
 {
-    if (geteuid() != 0)
-        return 0;
-    return df_wall_add(w, DF_WALL_READ_ONLY, "/proc/sys", err) < 0
-               ? -1
-               : df_wall_add(w, DF_WALL_READ_ONLY, "/proc/sysrq-trigger", err);
+    static const char *const settings[] = {"/proc/acpi", "/proc/bus",          "/proc/fs",
+                                           "/proc/irq",  "/proc/mtrr",         "/proc/scsi",
+                                           "/proc/sys",  "/proc/sysrq-trigger"};
+    return geteuid() == 0 ? add_all(w, DF_WALL_READ_ONLY, settings, DF_ARRAY_SIZE(settings), err)
+                          : 0;
 }
 
 static int auto_machine(struct df_wall *w, const struct df_strs *secrets, struct df_err *err)
@@ -118,15 +134,6 @@ static const struct {
                     {"/dev/stdin", "/proc/self/fd/0"},
                     {"/dev/stdout", "/proc/self/fd/1"},
                     {"/dev/stderr", "/proc/self/fd/2"}};
-
-static int add_all(struct df_wall *w, enum df_wall_access access, const char *const *paths,
-                   size_t n, struct df_err *err)
-{
-    for (size_t i = 0; i < n; i++)
-        if (df_wall_add(w, access, paths[i], err) < 0)
-            return -1;
-    return 0;
-}
 
 static int add_devices(struct df_wall *w, struct df_err *err)
 {

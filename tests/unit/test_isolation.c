@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "common/process/process.h"
+#include "common/process/tmpdir.h"
 #include "json_words.h"
 #include "runner/tofu/isolation.h"
 #include "scratch.h"
@@ -252,6 +253,43 @@ static void keys_of_the_system_are_hidden_in_every_mode(void **state)
     }
 }
 
+static void settings_of_the_kernel_are_no_files_that_root_may_write(void **state)
+{
+    static const char script[] = "for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger "
+                                 "/proc/irq/default_smp_affinity; do [ -w $f ] && echo $f; done";
+    for (size_t i = 0; i < DF_ARRAY_SIZE(modes); i++) {
+        struct place p = {.top = *state, .mode = modes[i], .secrets = "data", .step = "{}"};
+        assert_seen(&p, script, "");
+    }
+}
+
+/* As a user who has had no step with long paths yet: one that runs could make it, and look into the
+ * files of the next ones. */
+static int make_shared_as(uid_t user)
+{
+    DF_CLEANUP(df_isolation_free) struct df_isolation isolation = {0};
+    DF_JSON cJSON *handoff = json("{'isolation': {'mode': 'auto', 'hidden': []}}");
+    if (setuid(user) < 0)
+        return 1;
+    DF_FREE char *shared = df_tmpdir_shared();
+    if (df_fs_exists(shared) || df_isolation_read(handoff, &isolation, NULL) < 0)
+        return 2;
+    return rmdir(shared) < 0 ? 3 : 0;
+}
+
+static void the_directory_of_temporary_files_is_there_before_a_step_could_make_it(void **state)
+{
+    int status;
+    (void)state;
+    if (geteuid() != 0)
+        skip();
+    pid_t pid = fork();
+    if (pid == 0)
+        _exit(make_shared_as((uid_t)(1000000000 + getpid())));
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -260,6 +298,8 @@ int main(void)
         scratch_test(a_folder_with_something_shown_is_not_hidden),
         scratch_test(of_a_folder_with_folders_only_the_secret_is_hidden),
         scratch_test(keys_of_the_system_are_hidden_in_every_mode),
+        scratch_test(settings_of_the_kernel_are_no_files_that_root_may_write),
+        scratch_test(the_directory_of_temporary_files_is_there_before_a_step_could_make_it),
     };
     struct df_err err = {0};
     (void)alarm(60);

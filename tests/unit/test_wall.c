@@ -8,8 +8,10 @@
 #include <stdint.h>
 #include <sys/prctl.h>
 #include <sys/shm.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 
 #include <cmocka.h>
@@ -231,6 +233,35 @@ static void keys_of_the_session_and_shared_memory_stay_outside(void **state)
     assert_string_equal(with, "none none");
 }
 
+static int listen_abstract(const char *name)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    socklen_t n = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + strlen(name));
+    (void)snprintf(address.sun_path + 1, sizeof(address.sun_path) - 1, "%s", name);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, n), 0);
+    assert_int_equal(listen(fd, 8), 0);
+    return fd;
+}
+
+/* Version 6 of Landlock came with Linux 6.12. */
+static void abstract_sockets_of_others_are_out_of_reach_where_the_kernel_can(void **state)
+{
+    char script[256], name[32];
+    DF_WALL struct df_wall v = {0};
+    bool can = syscall(SYS_landlock_create_ruleset, NULL, 0, 1) >= 6;
+    (void)snprintf(name, sizeof(name), "wall-test-%d", getpid());
+    DF_CLOSE int fd = listen_abstract(name);
+    (void)snprintf(script, sizeof(script),
+                   "perl -e 'use Socket; socket(my $s, AF_UNIX, SOCK_STREAM, 0); "
+                   "print connect($s, pack_sockaddr_un(\"\\0%s\")) ? \"reached\" : \"kept\"'",
+                   name);
+    DF_FREE char *without = run_with(NULL, *state, script);
+    DF_FREE char *with = run_with(&v, *state, script);
+    assert_string_equal(without, "reached");
+    assert_string_equal(with, can ? "kept" : "reached");
+}
+
 static void descendants_end_with_the_process(void **state)
 {
     DF_WALL struct df_wall v = {0};
@@ -306,6 +337,7 @@ static void limits_hold_for_the_child_and_are_never_raised(void **state)
         scratch_test(other_processes_are_neither_seen_nor_signalled),                              \
         scratch_test(root_keeps_a_few_capabilities_and_nobody_gets_another_one),                   \
         scratch_test(keys_of_the_session_and_shared_memory_stay_outside),                          \
+        scratch_test(abstract_sockets_of_others_are_out_of_reach_where_the_kernel_can),            \
         scratch_test(descendants_end_with_the_process),                                            \
         scratch_test(a_wall_that_cannot_be_applied_names_its_entry)
 
