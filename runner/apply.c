@@ -166,7 +166,24 @@ static void add_parallelism(const struct df_context *c, struct df_strs *args)
     }
 }
 
-static int run_apply(struct df_context *c, const char *plan, int *ret_code, struct df_err *err)
+static bool is_destroy(const cJSON *header)
+{
+    return df_streq(df_json_str(header, "action"), DF_ACTION_PLAN_DESTROY);
+}
+
+/* The tool says of any plan that it was applied. From events alone the log is written here. */
+static enum df_command_events add_events(const struct df_context *c, const cJSON *header,
+                                         struct df_strs *args)
+{
+    if (!is_destroy(header))
+        return df_args_add_events(c, args);
+    df_output_destroys(c->output);
+    (void)df_strs_add(args, "-json");
+    return DF_EVENTS_ON_STDOUT;
+}
+
+static int run_apply(struct df_context *c, const struct approved *a, int *ret_code,
+                     struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
     (void)df_strs_add(&args, "apply");
@@ -175,8 +192,8 @@ static int run_apply(struct df_context *c, const char *plan, int *ret_code, stru
     (void)df_strs_add(&args, "-auto-approve");
     (void)df_strs_add(&args, DF_LOCK_TIMEOUT);
     add_parallelism(c, &args);
-    enum df_command_events events = df_args_add_events(c, &args);
-    (void)df_strs_add(&args, plan);
+    enum df_command_events events = add_events(c, a->header, &args);
+    (void)df_strs_add(&args, a->plan);
     if (df_strs_check(&args, err) < 0)
         return -1;
     return df_tool_run(c, &args, events, !c->has_plugins, NULL, ret_code, err);
@@ -257,17 +274,16 @@ static int fail_apply(struct df_context *c, const char *state_words, struct df_e
 static void apply_succeed(struct df_context *c, const cJSON *header)
 {
     const struct df_output_summary *s = df_output_summary(c->output);
-    bool destroyed = df_streq(df_json_str(header, "action"), DF_ACTION_PLAN_DESTROY);
     char words[DF_CHANGES_WORDS];
     df_changes_words(&s->changes, true, words, sizeof words);
-    df_context_set_outcome(c, destroyed ? "Destroyed" : "Applied", "%s", words);
+    df_context_set_outcome(c, is_destroy(header) ? "Destroyed" : "Applied", "%s", words);
 }
 
 static int apply_plan(struct df_context *c, const struct approved *a, struct df_err *err)
 {
     int code = -1;
     char state_words[512] = "";
-    if (remove_errored_state(c, err) < 0 || run_apply(c, a->plan, &code, err) < 0)
+    if (remove_errored_state(c, err) < 0 || run_apply(c, a, &code, err) < 0)
         return -1;
     /* After a success the tool has stored its state, and the file is not its own. */
     if (code != 0 && save_errored_state(c, state_words, sizeof state_words) &&

@@ -7,6 +7,7 @@
 #include <limits.h>
 
 #include "common/base/limits.h"
+#include "common/hcl/value.h"
 #include "common/redact/tree.h"
 
 bool df_event_parse(const char *line, size_t n, cJSON **ret)
@@ -210,10 +211,9 @@ static int render_outputs(const cJSON *outputs, struct df_buf *out, struct df_er
         }
         if (!value)
             continue;
-        DF_FREE char *text = df_json_print_nul(value);
-        if (!text)
-            return df_fail_oom(err);
-        (void)df_buf_addf(out, "%s = %s\n", o->string, text);
+        (void)df_buf_addf(out, "%s = ", o->string);
+        df_hcl_print_value(value, cJSON_GetObjectItemCaseSensitive(o, "type"), out);
+        (void)df_buf_addc(out, '\n');
     }
     return df_buf_check(out, err);
 }
@@ -229,7 +229,13 @@ static bool is_silent(const cJSON *event, const char *type)
            df_streq(df_json_str(event, "changes.operation"), "plan");
 }
 
-static int render(const cJSON *event, struct df_buf *out, struct df_err *err)
+static bool is_end_of_apply(const cJSON *event, const char *type)
+{
+    return df_streq(type, "change_summary") &&
+           df_streq(df_json_str(event, "changes.operation"), "apply");
+}
+
+static int render(const cJSON *event, bool destroys, struct df_buf *out, struct df_err *err)
 {
     const char *type = df_json_str(event, "type");
     const char *message = df_json_str(event, "@message");
@@ -238,15 +244,18 @@ static int render(const cJSON *event, struct df_buf *out, struct df_err *err)
         render_diagnostic(diagnostic, out);
     else if (df_streq(type, "outputs"))
         return render_outputs(df_json_at(event, "outputs"), out, err);
+    else if (destroys && is_end_of_apply(event, type))
+        (void)df_buf_addf(out, "Destroy complete! Resources: %lld destroyed.\n",
+                          (long long)df_json_int(event, "changes.remove", 0));
     else if (message && !is_silent(event, type))
         (void)df_buf_addf(out, "%s\n", message);
     return df_buf_check(out, err);
 }
 
-int df_event_render(const cJSON *event, struct df_buf *out, struct df_err *err)
+int df_event_render(const cJSON *event, bool destroys, struct df_buf *out, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
-    if (render(event, &text, err) < 0)
+    if (render(event, destroys, &text, err) < 0)
         return -1;
     (void)df_json_add_bytes(out, df_buf_str(&text));
     return df_buf_check(out, err);

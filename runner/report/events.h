@@ -20,8 +20,10 @@ int df_event_count(const cJSON *event, const struct df_redact_set *set,
                    struct df_output_summary *summary, struct df_err *err) DF_MUST_CHECK;
 
 /* The event as text for people, in whole lines and not redacted: the message; a diagnostic with its
- * source lines, as tofu shows them; outputs with their values. NUL is NUL. */
-int df_event_render(const cJSON *event, struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
+ * source lines, and outputs with their values, as tofu shows them. destroys: the plan that is applied
+ * destroys, which the message of an apply does not know. NUL is NUL. */
+int df_event_render(const cJSON *event, bool destroys, struct df_buf *out,
+                    struct df_err *err) DF_MUST_CHECK;
 
 /* True for a line that a provisioner printed. */
 bool df_event_is_progress(const cJSON *event);

@@ -28,6 +28,7 @@ struct df_output {
     struct df_buf line;  /* incomplete line of the event stream */
     bool long_line;      /* too long: its start was already passed on as text */
     bool render;         /* also as text */
+    bool destroys;       /* the plan that is applied destroys */
     struct df_output_summary summary;
 };
 
@@ -157,6 +158,18 @@ int df_output_note(struct df_output *o, const char *fmt, ...)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
+/* Of one that is not a provisioner's line the strings are redacted: rendered, their lines may stand
+ * apart. */
+static int render_event(struct df_output *o, const cJSON *event, struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
+    if (!o->render)
+        return 0;
+    return df_event_render(event, o->destroys, &text, err) < 0
+               ? -1
+               : add_text(o, df_buf_str(&text), text.len, err);
+}
+
 static int show_event(void *arg, cJSON *event, const char *line, size_t n, struct df_err *err)
 {
     struct df_output *o = arg;
@@ -175,16 +188,14 @@ static int take_event(struct df_output *o, cJSON **event, struct df_err *err)
 {
     if (df_event_count(*event, df_masks_set(o->masks), &o->summary, err) < 0)
         return -1;
-    if (o->render) {
-        DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
-        if (df_event_render(*event, &text, err) < 0 ||
-            add_text(o, df_buf_str(&text), text.len, err) < 0)
-            return -1;
-    }
     if (df_event_is_progress(*event))
-        return df_held_add(o->held, DF_TAKE(*event), o->line.data, o->line.len, err);
-    return df_held_end(o->held, err) < 0 ? -1
-                                         : show_event(o, *event, o->line.data, o->line.len, err);
+        return render_event(o, *event, err) < 0
+                   ? -1
+                   : df_held_add(o->held, DF_TAKE(*event), o->line.data, o->line.len, err);
+    return df_held_end(o->held, err) < 0 ||
+                   show_event(o, *event, o->line.data, o->line.len, err) < 0
+               ? -1
+               : render_event(o, *event, err);
 }
 
 /* One whole line is in o->line, without its newline. */
@@ -264,6 +275,11 @@ int df_output_hide(struct df_output *o, const struct df_strs *values, struct df_
 int df_output_hide_also(struct df_output *o, const char *value, struct df_err *err)
 {
     return df_masks_add_value(o->masks, value, err) < 0 ? -1 : renew(o, err);
+}
+
+void df_output_destroys(struct df_output *o)
+{
+    o->destroys = true;
 }
 
 void df_output_mute(struct df_output *o, bool is_muted)

@@ -43,6 +43,8 @@ int df_output_events(struct df_output *o, const char *bytes, size_t n, bool rend
 int df_output_note(struct df_output *o, const char *fmt, ...) DF_PRINTF(2, 3);
 /* Ends a line that the last text left open. */
 int df_output_end_line(struct df_output *o, struct df_err *err) DF_MUST_CHECK;
+/* The events are those of an apply whose plan destroys: rendered, its end reads so. */
+void df_output_destroys(struct df_output *o);
 /* Drops all text from now on, or no longer. To be called between commands. */
 void df_output_mute(struct df_output *o, bool is_muted);
 /* Writes out the bytes that were held back: an incomplete line, or the possible start of a secret.

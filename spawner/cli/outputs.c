@@ -1,6 +1,8 @@
 /* dayfly outputs: prints all outputs of a module, or one. */
 #include "spawner/cli/outputs.h"
 
+#include "common/base/limits.h"
+#include "common/hcl/value.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/text.h"
 
@@ -19,17 +21,21 @@ int df_outputs_fetch(struct df_cli *cli, const char *executor, cJSON **ret, stru
     return fetch(cli, "executors", executor, false, ret, err);
 }
 
+/* As the tool does. Lines of a string are lines here, and may have any bytes. */
 static int add_value(struct df_buf *out, const cJSON *output, struct df_err *err)
 {
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
+    DF_BUF struct df_buf bytes = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(output, "value");
     if (!value) {
         (void)df_buf_adds(out, "<sensitive>");
         return 0;
     }
-    DF_FREE char *text = df_json_print_nul(value);
-    if (!text)
-        return df_fail_oom(err);
-    (void)df_buf_adds(out, text);
+    df_hcl_print_value(value, cJSON_GetObjectItemCaseSensitive(output, "type"), &text);
+    (void)df_json_add_bytes(&bytes, df_buf_str(&text));
+    if (df_buf_check(&text, err) < 0 || df_buf_check(&bytes, err) < 0)
+        return -1;
+    df_text_safe(out, df_buf_str(&bytes), bytes.len);
     return 0;
 }
 

@@ -125,6 +125,18 @@ def test_an_applied_run_is_planned_approved_and_applied(world):
     assert {("kubernetes", "create", "net"), ("kubernetes", "approve", "first")} <= trail
 
 
+def test_an_applied_dry_run_takes_no_turn_beside_a_run_that_waits(world):
+    world.namespace.apply(world.executor(), world.run("first"))
+    world.phase("first", "WaitingApproval")
+    world.namespace.apply(world.run("second", action="dry-run"), world.run("third", action="dry-run"))
+    for name in ("second", "third"):
+        status = world.phase(name, "Succeeded")["status"]
+        assert "run first, which waits for approval, is no part of it" in status["message"]
+    assert world.namespace.get("run", "first")["status"]["phase"] == "WaitingApproval"
+    world.patch("run", "first", {"decision": {"verdict": "approved"}})
+    world.phase("first", "Succeeded")
+
+
 def test_what_is_taken_in_is_held_and_what_is_over_has_no_marks_left(world):
     """The labels by which the service finds unfinished documents are gone with the end."""
     world.namespace.apply(world.executor(), world.run("first"))

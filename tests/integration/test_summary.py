@@ -101,3 +101,32 @@ def test_a_destroy_that_its_provisioner_stops_has_changed_nothing(either_home, s
 def test_an_apply_that_failed_after_another_resource_was_made_has_changed_something(either_home):
     failed = either_home.json("run", either_home.module("net", REFUSED), "--auto-approve", code=2)
     assert failed["run"]["status"]["reason"] == "ApplyFailed"
+
+
+# ---- what the log shows ----
+
+OUTPUTS = """
+resource "terraform_data" "a" { input = 1 }
+output "net" { value = { name = "x", ports = tolist([80, 443]), text = "one\\ntwo" } }
+output "secret" {
+  value = "s3cret"
+  sensitive = true
+}
+"""
+PRINTED = 'net = {\n  "name" = "x"\n  "ports" = tolist([\n    80,\n    443,\n  ])\n  "text" = <<-EOT\n  one\n  two\n  EOT\n}\nsecret = <sensitive>\n'
+
+
+def test_outputs_are_printed_as_the_tool_prints_them(either_home):
+    home = either_home
+    module = home.module("net", OUTPUTS)
+    assert PRINTED in home.dayfly("run", module, "--auto-approve").stdout
+    assert PRINTED in home.dayfly("run", module, "--auto-approve").stdout, "without changes"
+    assert home.dayfly("outputs", "net").stdout == PRINTED
+
+
+def test_the_end_of_a_destroy_says_that_it_destroyed(either_home):
+    home = either_home
+    module = home.module("net", TWO)
+    home.dayfly("run", module, "--auto-approve")
+    log = home.dayfly("destroy", module, "--auto-approve").stdout
+    assert "Destroy complete! Resources: 2 destroyed." in log and "Apply complete" not in log

@@ -296,6 +296,37 @@ static void events_may_come_in_pieces_of_any_size(void **state)
     }
 }
 
+static void the_end_of_a_plan_that_destroys_reads_so(void **state)
+{
+    struct fixture *f = *state;
+    static const char end[] = "{\"@message\":\"Apply complete! Resources: 0 added, 0 changed, 4 "
+                              "destroyed.\",\"changes\":{"
+                              "\"add\":0,\"change\":0,\"remove\":4,\"operation\":\"apply\"},"
+                              "\"type\":\"change_summary\"}\n";
+    events(f, end, true);
+    df_output_destroys(f->output);
+    events(f, end, true);
+    flush(f);
+    assert_stream(f, "log",
+                  "Apply complete! Resources: 0 added, 0 changed, 4 destroyed.\n"
+                  "Destroy complete! Resources: 4 destroyed.\n");
+}
+
+/* In an output the lines of a string are lines of the log, each with blanks before it. */
+static void a_secret_of_several_lines_is_masked_in_an_output(void **state)
+{
+    struct fixture *f = *state;
+    static const char *const secrets[] = {"first line of it\nsecond line of it", NULL};
+    start_over(f, secrets);
+    events(
+        f,
+        "{\"type\":\"outputs\",\"outputs\":{\"a\":{\"sensitive\":false,\"value\":{\"b\":\"x first "
+        "line of it\\nsecond line of it y\"}}}}\n",
+        true);
+    flush(f);
+    assert_stream(f, "log", "\nOutputs:\n\na = {\n  \"b\" = \"x *** y\"\n}\n");
+}
+
 static void a_summary_is_forgotten_before_the_next_command(void **state)
 {
     struct fixture *f = *state;
@@ -644,6 +675,8 @@ int main(void)
         output_test(the_events_of_the_tools_are_kept_as_they_came_and_summed_up),
         output_test(the_events_of_the_tools_read_as_their_own_text),
         output_test(events_may_come_in_pieces_of_any_size),
+        output_test(the_end_of_a_plan_that_destroys_reads_so),
+        output_test(a_secret_of_several_lines_is_masked_in_an_output),
         output_test(a_summary_is_forgotten_before_the_next_command),
         output_test(what_a_plan_changes_is_counted_whoever_counts_it),
         output_test(a_plan_that_only_reads_or_changes_outputs_counts_no_object),

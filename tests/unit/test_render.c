@@ -326,8 +326,8 @@ static void outputs_look_as_the_tool_shows_them_and_hide_what_is_sensitive(void 
              "'d':{'sensitive':false,'type':'dynamic','value':null}}");
     DF_BUF struct df_buf out = DF_BUF_INIT(10000);
     assert_int_equal(df_outputs_text(outputs, &out, NULL), 0);
-    assert_string_equal(df_buf_str(&out),
-                        "a = \"x\\ny\"\nb = <sensitive>\nc = [1,2.5]\nd = null\n");
+    assert_string_equal(df_buf_str(&out), "a = <<EOT\nx\ny\nEOT\nb = <sensitive>\n"
+                                          "c = tolist([\n  1,\n  2.5,\n])\nd = null\n");
 }
 
 static void the_document_of_a_run_holds_its_four_parts(void **state)
