@@ -14,6 +14,8 @@
 #include "runner/args.h"
 #include "runner/inited.h"
 #include "runner/lineage.h"
+#include "runner/planned.h"
+#include "runner/pulled.h"
 #include "runner/tofu/failure.h"
 #include "runner/tool_run.h"
 #include "runner/touched.h"
@@ -154,6 +156,26 @@ static int unpack(struct df_context *c, struct approved *a, struct df_err *err)
     return df_json_add_str(c->result, "lockFileSha256", digest, err);
 }
 
+/* The tools of today compare, too; those of before Terraform 1.6 and OpenTofu 1.6 take a plan of no
+ * state for any. state: of the step document, as it is now. What cannot be read is left to the tool. */
+static int check_state(const struct df_context *c, const char *plan, struct df_err *err)
+{
+    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_STATE_COMPARED);
+    const cJSON *state = df_json_at(c->doc, "state");
+    const char *lineage = df_json_str(state, "lineage");
+    struct df_pulled p;
+    if (!lineage || df_planned_state(c, plan, &text, NULL) < 0 ||
+        df_pulled_read_head(df_buf_str(&text), &p, NULL) < 0)
+        return 0;
+    if (df_streq(p.lineage, lineage) && p.serial == df_json_int(state, "serial", p.serial))
+        return 0;
+    return df_fail_reason(
+        err, DF_ERR_CONFLICT, "PlanStale",
+        "the state has changed since the plan was made (lineage \"%s\" and serial "
+        "%lld then, \"%s\" and %lld now): nothing was applied, plan again",
+        p.lineage, (long long)p.serial, lineage, (long long)df_json_int(state, "serial", 0));
+}
+
 /* ---- apply ---- */
 
 /* The only argument of the plan that the plan file does not contain. */
@@ -283,7 +305,8 @@ static int apply_plan(struct df_context *c, const struct approved *a, struct df_
 {
     int code = -1;
     char state_words[512] = "";
-    if (remove_errored_state(c, err) < 0 || run_apply(c, a, &code, err) < 0)
+    if (check_state(c, a->plan, err) < 0 || remove_errored_state(c, err) < 0 ||
+        run_apply(c, a, &code, err) < 0)
         return -1;
     /* After a success the tool has stored its state, and the file is not its own. */
     if (code != 0 && save_errored_state(c, state_words, sizeof state_words) &&

@@ -142,6 +142,8 @@ static const struct {
     {"acquiring the state lock", "PreconditionFailed", "StateLocked"},
     {"acquiring the state lock", "conditionNotMet", "StateLocked"},
     {"acquiring the state lock", "", "StateUnavailable"},
+    {"saved plan is stale", "", "PlanStale"},
+    {"saved plan does not match", "", "PlanStale"},
     {"save state", "HTTP error: 4", "StateRefused"},
     {"save state", "", "StateUnavailable"},
     {"persist state", "", "StateUnavailable"},

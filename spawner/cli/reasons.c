@@ -67,6 +67,11 @@ const struct df_reason df_reasons[] = {
      "Pin spec.runtime.version, or run again to plan with the present tool."},
     {"LockFileChanged", "The provider lock file is not the one that the plan was created with.",
      "Commit .terraform.lock.hcl with the module, then run again."},
+    {"PlanStale",
+     "The state has changed since the plan was made, by somebody outside of dayfly or by a command "
+     "on "
+     "the state; nothing was applied.",
+     "Run again: a new plan uses the present state."},
     {"BackendInModule", "The module itself configures where its state is, and that is not dayfly.",
      NULL},
     {"BackendMissing", "The storage type is module, but the module has no persistent backend.",

@@ -34,6 +34,7 @@ static const struct {
     {"ToolChecksum", USER},
     {"ToolVersionChanged", USER},
     {"LockFileChanged", USER},
+    {"PlanStale", USER},
     {"InitFailed", USER},
     {"BackendInModule", USER},
     {"BackendMissing", USER},

@@ -540,6 +540,23 @@ static int add_lineage(struct making *m, struct df_err *err)
                : df_fail_oom(err);
 }
 
+/* For an apply: the managed state as it is now. The plan may be of an older one. */
+static int add_current(struct making *m, cJSON *state, struct df_err *err)
+{
+    DF_JSON cJSON *meta = NULL;
+    struct df_err why = {0};
+    if (!df_json_at(m->task, "spec.planFrom"))
+        return 0;
+    if (df_state_meta(m->s->states, df_json_str(m->task, "spec.executorRef.uid"), 0, &meta, &why) <
+        0)
+        return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+    if (df_json_int(meta, "size", 0) == 0) /* deleted */
+        return 0;
+    return copy(state, "lineage", meta, "lineage", err) < 0
+               ? -1
+               : copy(state, "serial", meta, "serial", err);
+}
+
 /* Says whether there is a managed state, and whether the module's backend is to be overridden: that is
  * intended, too, if the executor already has a state in the storage that it selects, from a run or an
  * adoption. */
@@ -553,7 +570,8 @@ static int add_existing(struct making *m, cJSON *state, struct df_err *err)
         found = may_hold_resources(m);
     else if (find_managed(m, &found, err) < 0)
         return -1;
-    if (is_managed && df_json_add_bool(state, "exists", found, err) < 0)
+    if (is_managed && (df_json_add_bool(state, "exists", found, err) < 0 ||
+                       (found && add_current(m, state, err) < 0)))
         return -1;
     return wanted || found ? df_json_add_bool(state, "overrideBackend", true, err) : 0;
 }

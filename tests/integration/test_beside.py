@@ -114,6 +114,31 @@ def test_a_plan_that_waits_is_made_stale_by_nothing_that_a_dry_run_does(home):
     assert json.loads(home.dayfly("state", "show", "net").stdout)["resources"][0]["instances"][0]["attributes"]["input"]["value"] == 1
 
 
+FOREIGN = {"version": 4, "terraform_version": "1.0.0", "serial": 3, "lineage": "11111111-2222-3333-4444-555555555555",
+           "outputs": {}, "resources": [], "check_results": None}
+
+
+@pytest.mark.parametrize("storage", ["managed", "local"])
+def test_a_plan_of_no_state_is_stale_when_somebody_has_put_one_there(either_home, storage):
+    home = either_home
+    module = home.module("net", ONE)
+    file = home.directory / "net.tfstate"
+    with Server(home) as server:
+        create(home, "net", module, storage={"type": storage, **({"path": str(file)} if storage == "local" else {})})
+        home.dayfly("run", "net", "--no-wait")
+        if storage == "local":
+            file.write_text(json.dumps(FOREIGN))
+        else:
+            lock = {"ID": "l", "Who": "eve"}
+            assert server.request("LOCK", "/v1/executors/net/state", lock)[0] == 200
+            assert server.request("POST", "/v1/executors/net/state?ID=l", FOREIGN)[0] == 200
+            assert server.request("UNLOCK", "/v1/executors/net/state", lock)[0] == 200
+        home.dayfly("approve", "-f", "net-1", code=1)
+        status = home.json("get", "run", "net-1")["status"]
+        assert status["reason"] == "PlanStale", status
+        assert "Run again" in home.dayfly("why", "net-1").stdout
+
+
 def test_a_spawner_that_dies_with_a_dry_run_beside_a_waiting_run_loses_neither(home):
     module = home.module("net", ONE)
     with Server(home) as server:

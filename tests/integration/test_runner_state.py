@@ -93,6 +93,21 @@ def test_a_state_that_cannot_be_read_is_said_to_be_away(either_home, state_serve
     steps.run("plan", "StateRefused", code=1, state=document)
 
 
+def test_a_plan_of_another_state_is_not_even_given_to_the_tool(either_home, state_server):
+    """Tools of before 1.6 take a plan of no state for any."""
+    steps = Steps(either_home)
+    steps.run("plan", "Planned", state=state_server.document())
+    other = {**state_server.document(), "lineage": "11111111-2222-3333-4444-555555555555", "serial": 7}
+    refused = steps.run("apply", "PlanStale", code=1, state=other)
+    assert "11111111-2222-3333-4444-555555555555" in refused["message"] and "plan again" in refused["message"]
+    steps.run("apply", "Applied", state=state_server.document())
+    steps.run("plan-destroy", "Planned", state=state_server.document())
+    now = json.loads(state_server.state)
+    same = {**state_server.document(), "lineage": now["lineage"], "serial": now["serial"]}
+    assert "now" in steps.run("apply", "PlanStale", code=1, state={**same, "serial": now["serial"] + 1})["message"]
+    steps.run("apply", "Destroyed", state=same)
+
+
 def test_a_state_that_cannot_be_stored_is_kept_and_said(either_home, state_server):
     steps = Steps(either_home)
     steps.run("plan", "Planned", state=state_server.document())
