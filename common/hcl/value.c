@@ -28,7 +28,7 @@ static void print_quoted(const char *s, struct df_buf *out)
         const char *found = strchr(special, *s);
         if (found)
             (void)df_buf_addf(out, "\\%c", letters[found - special]);
-        else if (df_starts_with(s, DF_JSON_NUL)) {
+        else if (strncmp(s, DF_JSON_NUL, 2) == 0) {
             (void)df_buf_adds(out, "\\x00");
             s++;
         } else if (is_c1(s))

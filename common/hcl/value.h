@@ -1,6 +1,6 @@
 /*
  * value.h - values as the tools print them: as HCL, objects and lists in several lines.
- * Thread rule: pure functions, any thread.
+ * DF_JSON_NUL stays itself where the tools write the byte. Thread rule: pure functions, any thread.
  */
 #ifndef DF_HCL_VALUE_H
 #define DF_HCL_VALUE_H

@@ -158,6 +158,18 @@ int df_output_note(struct df_output *o, const char *fmt, ...)
 
 /* --- events ---------------------------------------------------------------------------------- */
 
+/* Of one that is not a provisioner's line the strings are redacted: rendered, their lines may stand
+ * apart. */
+static int render_event(struct df_output *o, const cJSON *event, struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
+    if (!o->render)
+        return 0;
+    return df_event_render(event, o->destroys, &text, err) < 0
+               ? -1
+               : add_text(o, df_buf_str(&text), text.len, err);
+}
+
 static int show_event(void *arg, cJSON *event, const char *line, size_t n, struct df_err *err)
 {
     struct df_output *o = arg;
@@ -171,36 +183,19 @@ static int show_event(void *arg, cJSON *event, const char *line, size_t n, struc
     return 0;
 }
 
-static int render(struct df_output *o, const cJSON *event, struct df_err *err)
-{
-    DF_BUF struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_EVENT_LINE);
-    if (!o->render)
-        return 0;
-    return df_event_render(event, o->destroys, &text, err) < 0
-               ? -1
-               : add_text(o, df_buf_str(&text), text.len, err);
-}
-
-/* Lines of a provisioner are redacted together, as text and as events. */
-static int take_progress(struct df_output *o, cJSON **event, struct df_err *err)
-{
-    return render(o, *event, err) < 0
-               ? -1
-               : df_held_add(o->held, DF_TAKE(*event), o->line.data, o->line.len, err);
-}
-
-/* Takes over the event, whose line is in o->line. Its strings are redacted before they are rendered:
- * then their lines may stand apart. */
+/* Takes over the event, whose line is in o->line. */
 static int take_event(struct df_output *o, cJSON **event, struct df_err *err)
 {
     if (df_event_count(*event, df_masks_set(o->masks), &o->summary, err) < 0)
         return -1;
     if (df_event_is_progress(*event))
-        return take_progress(o, event, err);
+        return render_event(o, *event, err) < 0
+                   ? -1
+                   : df_held_add(o->held, DF_TAKE(*event), o->line.data, o->line.len, err);
     return df_held_end(o->held, err) < 0 ||
                    show_event(o, *event, o->line.data, o->line.len, err) < 0
                ? -1
-               : render(o, *event, err);
+               : render_event(o, *event, err);
 }
 
 /* One whole line is in o->line, without its newline. */

@@ -25,16 +25,17 @@ int df_outputs_fetch(struct df_cli *cli, const char *executor, cJSON **ret, stru
 static int add_value(struct df_buf *out, const cJSON *output, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
+    DF_BUF struct df_buf bytes = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
     const cJSON *value = cJSON_GetObjectItemCaseSensitive(output, "value");
     if (!value) {
         (void)df_buf_adds(out, "<sensitive>");
         return 0;
     }
     df_hcl_print_value(value, cJSON_GetObjectItemCaseSensitive(output, "type"), &text);
-    if (df_buf_check(&text, err) < 0)
+    (void)df_json_add_bytes(&bytes, df_buf_str(&text));
+    if (df_buf_check(&text, err) < 0 || df_buf_check(&bytes, err) < 0)
         return -1;
-    df_json_show_nul(text.data);
-    df_text_safe(out, df_buf_str(&text), text.len);
+    df_text_safe(out, df_buf_str(&bytes), bytes.len);
     return 0;
 }
 

@@ -37,3 +37,13 @@ def test_plan_and_apply_are_two_jobs_with_a_pod_each(pods):
     claimed = [s["claimedBy"] for s in (pods.document("taskactions", f"net-1-{a}")["status"] for a in ("plan", "apply"))]
     assert {c["podName"] for c in claimed} == names
     assert "made in net-1-apply" in pods.home.dayfly("logs", "net-1").stdout
+
+
+def test_a_plan_beside_a_run_that_waits_has_a_job_of_its_own(pods):
+    pods.executor("net", MODULE)
+    pods.home.dayfly("run", "net", "--no-wait")
+    planned = pods.home.json("plan", "net", "--var", "n=2")["run"]["status"]
+    assert (planned["phase"], planned["beside"]) == ("Succeeded", "net-1")
+    assert {j["metadata"]["name"] for j in pods.namespace.get("jobs")} == {"net-1-plan", "net-2-plan"}
+    pods.home.dayfly("approve", "-f", "net-1")
+    assert pods.document("runs", "net-1")["status"]["reason"] == "Applied"

@@ -187,7 +187,8 @@ static int attempt_claim(struct world *w, struct runner *r, struct df_err *err)
 
 static int attempt_put(struct world *w, struct runner *r, struct df_err *err)
 {
-    DF_FREE char *path = make_bundle(r, "net-1", "the plan");
+    DF_FREE char *run = strndup(r->name, strlen("net-1"));
+    DF_FREE char *path = make_bundle(r, run, "the plan");
     return df_step_put_plan(&w->s, r->uid, r->step_token, path, err);
 }
 
@@ -237,46 +238,105 @@ static void play_step(struct world *w, struct mortal *m, const char *name, attem
     end_processes(w, name, 0, "exited with code 0");
 }
 
+/* Dies at the n-th write from here on. */
+static void begin_to_die(struct world *w, struct mortal *m, int n, bool before)
+{
+    *m = (struct mortal){.base = {&mortal_ops}, .real = w->s.store, .writes_left = ALIVE};
+    (void)pthread_mutex_init(&m->lock, NULL);
+    df_control_free(w->s.control);
+    w->s.store = &m->base;
+    assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
+    m->writes_left = n;
+    m->before = before;
+    start(w);
+}
+
+/* The death may come behind all that was awaited: what is true is in the real store. False: it did not
+ * come. */
+static bool has_died(struct world *w, struct mortal *m)
+{
+    df_control_stop(w->s.control, false);
+    df_control_free(w->s.control);
+    bool died = m->dead || m->writes_left == ALIVE;
+    w->s.store = m->real;
+    assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
+    return died;
+}
+
+static void end_world(struct world *w, struct mortal *m)
+{
+    for (size_t i = 0; i < w->engine.count; i++)
+        assert_int_equal(w->engine.steps[i].starts, 1); /* each runner once */
+    world_close(w);
+    (void)pthread_mutex_destroy(&m->lock);
+}
+
 /* A whole provision with one death. False: it did not come to the n-th write any more. */
 static bool provision_with_death(const char *dir, int n, bool before, bool in_pods)
 {
     struct world w;
+    struct mortal m;
     world_open(&w, dir);
     if (in_pods)
         assert_int_equal(move_into_pods(&w), 0);
-    struct mortal m = {.base = {&mortal_ops}, .real = w.s.store, .writes_left = ALIVE};
-    (void)pthread_mutex_init(&m.lock, NULL);
     make_executor(&w, "net", "");
     run(&w, "net", AUTO);
-    df_control_free(w.s.control);
-    w.s.store = &m.base;
-    assert_int_equal(df_control_new(&w.s, &w.s.control, NULL), 0);
-    m.writes_left = n;
-    m.before = before;
-    start(&w);
+    begin_to_die(&w, &m, n, before);
     play_step(&w, &m, "net-1-plan", attempt_put, attempt_planned);
     play_step(&w, &m, "net-1-apply", attempt_get, attempt_applied);
     struct runner none = {.w = &w};
     persist(&w, &m, attempt_settled, &none);
-    /* The death may come behind all that was awaited: what is true is in the real store. */
-    df_control_stop(w.s.control, false);
-    df_control_free(w.s.control);
-    bool died = m.dead || m.writes_left == ALIVE;
-    w.s.store = m.real;
-    assert_int_equal(df_control_new(&w.s, &w.s.control, NULL), 0);
+    bool died = has_died(&w, &m);
     assert_value(&w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
     assert_value(&w, DF_KIND_EXECUTOR, "net", "status.state", "provisioned");
     assert_value(&w, DF_KIND_EXECUTOR, "net", "status.status", "done");
     assert_value(&w, DF_KIND_EXECUTOR, "net", "status.activeRun", "");
-    /* Its runners were started once each. */
-    for (size_t i = 0; i < w.engine.count; i++)
-        assert_int_equal(w.engine.steps[i].starts, 1);
-    world_close(&w);
-    (void)pthread_mutex_destroy(&m.lock);
+    end_world(&w, &m);
     return died;
 }
 
-static void die_at_each_write(const char *scratch, bool in_pods)
+static int attempt_both_stand(struct world *w, struct runner *r, struct df_err *err)
+{
+    (void)r;
+    DF_JSON cJSON *asks = NULL, *dry = NULL;
+    if (df_store_get(w->s.store, DF_KIND_RUN, "net-1", &asks, err) < 0 ||
+        df_store_get(w->s.store, DF_KIND_RUN, "net-2", &dry, err) < 0)
+        return -1;
+    if (df_run_is_final(dry) && df_streq(df_run_phase(asks), "WaitingApproval"))
+        return 0;
+    (void)usleep(500);
+    return df_fail(err, DF_ERR_RETRY, "not there yet");
+}
+
+/* A dry run beside a run that comes to its question, with one death. */
+static bool dry_run_with_death(const char *dir, int n, bool before, bool in_pods)
+{
+    struct world w;
+    struct mortal m;
+    world_open(&w, dir);
+    if (in_pods)
+        assert_int_equal(move_into_pods(&w), 0);
+    make_executor(&w, "net", "");
+    run(&w, "net", "{'action':'provision'}");
+    run(&w, "net", "{'action':'dry-run'}");
+    begin_to_die(&w, &m, n, before);
+    play_step(&w, &m, "net-2-plan", attempt_put, attempt_planned);
+    play_step(&w, &m, "net-1-plan", attempt_put, attempt_planned);
+    struct runner none = {.w = &w};
+    persist(&w, &m, attempt_both_stand, &none);
+    bool died = has_died(&w, &m);
+    assert_value(&w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    assert_value(&w, DF_KIND_RUN, "net-2", "status.phase", "Succeeded");
+    assert_value(&w, DF_KIND_RUN, "net-2", "status.beside", "net-1");
+    assert_value(&w, DF_KIND_EXECUTOR, "net", "status.activeRun", "net-1");
+    assert_value(&w, DF_KIND_EXECUTOR, "net", "status.lastRun.name", "net-1");
+    end_world(&w, &m);
+    return died;
+}
+
+typedef bool (*with_death)(const char *dir, int n, bool before, bool in_pods);
+
+static void die_at_each_write(const char *scratch, with_death what, bool in_pods)
 {
     int n = 0;
     for (int before = 0; before < 2; before++) {
@@ -284,7 +344,7 @@ static void die_at_each_write(const char *scratch, bool in_pods)
         for (n = 0; died; n++) {
             DF_FREE char *dir = df_strf("%s/%d-%d", scratch, before, n);
             assert_int_equal(df_fs_mkdirs(dir, 0700, NULL), 0);
-            died = provision_with_death(dir, n, before, in_pods);
+            died = what(dir, n, before, in_pods);
         }
     }
     assert_true(n > 12); /* or nothing was tried */
@@ -292,12 +352,22 @@ static void die_at_each_write(const char *scratch, bool in_pods)
 
 static void a_spawner_that_dies_at_any_write_comes_to_the_same_end(void **state)
 {
-    die_at_each_write(*state, false);
+    die_at_each_write(*state, provision_with_death, false);
 }
 
 static void so_does_one_whose_steps_run_in_pods(void **state)
 {
-    die_at_each_write(*state, true);
+    die_at_each_write(*state, provision_with_death, true);
+}
+
+static void so_does_one_with_a_dry_run_beside_a_run_that_asks(void **state)
+{
+    die_at_each_write(*state, dry_run_with_death, false);
+}
+
+static void so_does_that_in_pods(void **state)
+{
+    die_at_each_write(*state, dry_run_with_death, true);
 }
 
 int main(void)
@@ -306,6 +376,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         scratch_test(a_spawner_that_dies_at_any_write_comes_to_the_same_end),
         scratch_test(so_does_one_whose_steps_run_in_pods),
+        scratch_test(so_does_one_with_a_dry_run_beside_a_run_that_asks),
+        scratch_test(so_does_that_in_pods),
     };
     return cmocka_run_group_tests_name("control_crash", tests, make_keys, free_keys);
 }
