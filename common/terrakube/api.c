@@ -376,6 +376,29 @@ int df_terrakube_api_add_history(struct df_terrakube_api *a, const char *uuid, s
     return send_plain(a, &c, err);
 }
 
+int df_terrakube_api_has_history(struct df_terrakube_api *a, const char *uuid, bool *ret,
+                                 struct df_err *err)
+{
+    const struct call c = {.what = "read the history of Terrakube's workspace",
+                           .method = "GET",
+                           .url = workspace_url(a, "/history"),
+                           .life_s = LIFE_S,
+                           .by_json_api = true};
+    DF_FREE char *file = df_strf("/%s.json", uuid);
+    DF_JSON cJSON *answer = NULL;
+    const cJSON *entry;
+    if (!file)
+        return df_fail_oom(err);
+    if (read_call(a, &c, &answer, err) < 0)
+        return -1;
+    *ret = false;
+    cJSON_ArrayForEach (entry, df_json_at(answer, "data")) {
+        const char *output = df_json_str(entry, "attributes.output");
+        *ret = *ret || (output && df_ends_with(output, file));
+    }
+    return 0;
+}
+
 int df_terrakube_api_folder(struct df_terrakube_api *a, char **ret, struct df_err *err)
 {
     const struct call c = {.what = "read the workspace of Terrakube",

@@ -68,6 +68,9 @@ int df_terrakube_api_patch_step(struct df_terrakube_api *a, const char *status, 
 /* POST history: the new state has the name uuid ("state/<uuid>.json"). */
 int df_terrakube_api_add_history(struct df_terrakube_api *a, const char *uuid,
                                  struct df_err *err) DF_MUST_CHECK;
+/* Does the workspace's history have the state of this name? */
+int df_terrakube_api_has_history(struct df_terrakube_api *a, const char *uuid, bool *ret,
+                                 struct df_err *err) DF_MUST_CHECK;
 /* The folder of the workspace, as the API itself has it (2.33: the trusted copy): the first of its
  * list; "" if it has none. The caller frees. */
 int df_terrakube_api_folder(struct df_terrakube_api *a, char **ret,

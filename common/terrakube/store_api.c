@@ -15,6 +15,7 @@ struct by_api {
     const struct df_terrakube_settings *settings; /* borrowed */
     const volatile bool *stop;                    /* or NULL */
     struct df_http *http;
+    bool is_admitted; /* the API has taken an object */
 };
 
 static struct by_api *by_api_of(struct df_terrakube_store *s)
@@ -65,7 +66,14 @@ static const char *type_of(enum df_terrakube_object what)
                                                 : "application/json";
 }
 
-/* 409: the bytes that came have another digest. */
+/* 409: the bytes that came have another digest. Whoever was admitted before is not refused for good, and
+ * a 404 is that of a gateway then. */
+static bool is_for_now(const struct by_api *a, int status)
+{
+    return status == 409 || status == 423 || status >= 500 ||
+           (a->is_admitted && (status == 401 || status == 403 || status == 404));
+}
+
 static int send_bytes(struct by_api *a, const struct df_terrakube_item *i, const char *url,
                       const void *bytes, size_t n, struct df_err *err)
 {
@@ -85,10 +93,13 @@ static int send_bytes(struct by_api *a, const struct df_terrakube_item *i, const
     req.stop = a->stop;
     if (df_strs_check(&headers, err) < 0 || df_http_send(a->http, &req, &res, err) < 0)
         return -1;
-    if (res.status == 409 || res.status >= 500)
+    if (is_for_now(a, res.status))
         return df_fail(err, DF_ERR_RETRY, "put an object through Terrakube's API: %s: HTTP %d", url,
                        res.status);
-    return df_http_check(&res, "put an object through Terrakube's API", err);
+    if (df_http_check(&res, "put an object through Terrakube's API", err) < 0)
+        return -1;
+    a->is_admitted = true;
+    return 0;
 }
 
 /* A tool that cannot be kept is downloaded again. */
@@ -135,7 +146,7 @@ int df_terrakube_store_api(const struct df_terrakube_settings *s, const volatile
     struct by_api *a = calloc(1, sizeof(*a));
     if (!a)
         return df_fail_oom(err);
-    *a = (struct by_api){{&ops}, s, stop, NULL};
+    *a = (struct by_api){.store = {&ops}, .settings = s, .stop = stop};
     if (df_http_new(&o, &a->http, err) < 0) {
         close_api(&a->store);
         return -1;

@@ -46,6 +46,17 @@ static void save_output(const struct df_context *c)
         df_warn("the step's output could not be given the reason of its failure: %s", why.message);
 }
 
+static void complete_history(const struct df_context *c)
+{
+    struct df_terrakube *t = c->terrakube;
+    DF_FREE char *path = df_fs_join(c->dirs->secret, "state");
+    struct df_err why = {0};
+    if (path && t->storage &&
+        df_terrakube_rescue_history(t->api, t->storage, t->payload, path, &why) < 0)
+        df_warn("what the lost pod stored of the state is not in the workspace's history: %s",
+                why.message);
+}
+
 /* The plan of a step that completed was stored before. */
 static int name_plan(struct df_terrakube *t, struct df_err *err)
 {
@@ -65,6 +76,7 @@ static int settle(const struct df_context *c, struct df_err *err)
     if (succeeded && name_plan(t, err) < 0)
         return -1;
     if (!ended) {
+        complete_history(c);
         save_output(c); /* the stream, as the lost pod left it */
         df_terrakube_stream_add(t->stream, lost, strlen(lost));
     }

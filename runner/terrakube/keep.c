@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/log.h"
+#include "common/terrakube/rescue.h"
 #include "runner/terrakube/commands.h"
 #include "runner/terrakube/flow.h"
 #include "runner/terrakube/unlock.h"
@@ -211,7 +212,8 @@ void df_terrakube_keep_state(struct df_context *c, bool failed)
 {
     struct df_err why = {0};
     struct kept kept = {.uuid = ""};
-    if (df_uuid(kept.uuid, &why) < 0) /* what is stored by this name fails, and is noted there */
+    if (df_terrakube_state_name(c->terrakube->payload, kept.uuid, &why) <
+        0) /* what is stored by this name fails, and is noted there */
         df_warn("%s", why.message);
     /* A tool that succeeded has stored its state: the file is not its own. */
     if (failed)

@@ -215,9 +215,9 @@ static int write_output(struct df_spawner *s, const cJSON *task,
 
 /* The output of the step, as its page shows it once the step has ended. */
 static int save_output(struct df_spawner *s, const cJSON *task,
-                       const struct df_terrakube_payload *p, const char *why, struct df_err *err)
+                       const struct df_terrakube_payload *p, struct df_terrakube_storage *storage,
+                       const char *why, struct df_err *err)
 {
-    struct df_terrakube_storage *storage = NULL;
     DF_FREE char *path = df_strf("%s/output-XXXXXX", df_blob_tmp_dir(s->blobs));
     if (!path)
         return df_fail_oom(err);
@@ -226,13 +226,35 @@ static int save_output(struct df_spawner *s, const cJSON *task,
         return df_fail_errno(err, errno, "create %s", path);
     int result = write_output(s, task, p, why, fd, err);
     if (result == 0)
-        result = df_terrakube_storage_new(&s->terrakube->settings, DF_TIMEOUT_TERRAKUBE_MS, NULL,
-                                          &storage, err);
-    if (result == 0)
         result = df_terrakube_storage_put(storage, p, DF_TERRAKUBE_OBJECT_OUTPUT, NULL, path, err);
-    df_terrakube_storage_free(storage);
     (void)unlink(path);
     return result;
+}
+
+static int complete_history(struct df_spawner *s, const struct df_terrakube_payload *p,
+                            struct df_terrakube_storage *storage, struct df_terrakube_api *api,
+                            struct df_err *err)
+{
+    DF_FREE char *path = df_strf("%s/state-%s", df_blob_tmp_dir(s->blobs), p->step);
+    return path ? df_terrakube_rescue_history(api, storage, p, path, err) : df_fail_oom(err);
+}
+
+/* What cannot be stored does not keep back the end, whose cause is in the job's own output, too. */
+static void store_rest(struct df_spawner *s, const cJSON *task,
+                       const struct df_terrakube_payload *p, struct df_terrakube_api *api,
+                       const char *why)
+{
+    DF_TERRAKUBE_STORAGE struct df_terrakube_storage *storage = NULL;
+    struct df_err err = {0};
+    if (df_terrakube_storage_new(&s->terrakube->settings, DF_TIMEOUT_TERRAKUBE_MS, NULL, &storage,
+                                 &err) < 0 ||
+        save_output(s, task, p, storage, why, &err) < 0)
+        df_warn("the output of step %s of Terrakube's job %s is not stored: %s", p->step, p->job,
+                err.message);
+    if (storage && df_task_has_runner(task) && complete_history(s, p, storage, api, &err) < 0)
+        df_warn("what step %s of Terrakube's job %s stored of the state is not in the workspace's "
+                "history: %s",
+                p->step, p->job, err.message);
 }
 
 /* ---- telling it ---- */
@@ -254,16 +276,13 @@ static int tell(struct df_spawner *s, const cJSON *task, const struct df_terraku
 {
     DF_FREE char *text = df_strf("dayfly: %s\n", why);
     DF_CLEANUP(df_terrakube_job_free) struct df_terrakube_job job = {0};
-    struct df_err unsaved = {0};
     if (!text)
         return df_fail_oom(err);
     if (df_terrakube_api_job(api, &job, err) < 0)
         return -1;
     if (is_over(task, &job))
         return 0;
-    if (save_output(s, task, p, why, &unsaved) < 0) /* the job's own output has the cause, too */
-        df_warn("the output of step %s of Terrakube's job %s is not stored: %s", p->step, p->job,
-                unsaved.message);
+    store_rest(s, task, p, api, why);
     return set_failed(api, is_refusal(task, &job), text, err);
 }
 

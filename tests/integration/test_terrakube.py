@@ -290,6 +290,23 @@ def test_a_pod_that_is_started_again_applies_nothing(executor, slow):
     assert f"StepOver: job {job.id}, step {dispatch.step.id}: it ended, or another pod began it" in executor.said()
 
 
+def test_a_state_that_the_lost_pod_stored_comes_to_the_history(executor):
+    job = executor.api.job(workspace(executor), "terraformApply")
+    dispatch = executor.api.dispatch(job)
+    with executor.api.trouble(503, "POST .*/history") as trouble:
+        pod = executor.start(dispatch, **PLAIN)
+        dayfly.wait_for("the state to be stored", lambda: trouble["met"] or pod.poll() is not None)
+        pod.kill()
+        pod.wait()
+    executor.redis.command("DEL", f"dayfly:live:{dispatch.step.id}")
+    for left in executor.temporary.iterdir():
+        left.rename(executor.home.directory / left.name)
+    for _ in range(2):
+        executor.finish(executor.start(dispatch, **PLAIN))
+    stored, = executor.states(job.workspace)
+    assert [h["attributes"]["output"].rsplit("/", 1)[1] for h in executor.api.history] == [stored.name], executor.said()
+
+
 def test_a_second_pod_reports_nothing_while_the_first_one_lives(executor, slow):
     job, dispatch, pod = slow
     second = executor.start(dispatch, **PLAIN)
@@ -627,8 +644,10 @@ def test_plan_and_apply_where_the_api_is_the_storage(through_api):
     executor, api = through_api, through_api.api
     job = api.job(workspace(executor), "terraformPlan", "terraformApply")
     executor.run(job, **executor.own)
-    apply = executor.run(job, **executor.own)
-    assert (job.status, apply.status) == ("completed", "completed"), executor.said()
+    with api.trouble(404, "PUT /tfoutput", times=2) as gateway:  # its servers are being replaced
+        apply = executor.run(job, **executor.own)
+    assert (job.status, apply.status, gateway["met"]) == ("completed", "completed", 2), executor.said()
+    assert "/tfoutput/" in " ".join(path for path in api.objects if apply.id in path), list(api.objects)
     assert len(json.loads(api.states[job.workspace.id])["resources"]) == 3 and len(api.history) == 1 and not api.locks
 
 

@@ -272,6 +272,18 @@ def test_a_runner_killed_in_mid_apply_keeps_its_lines_and_names_what_may_exist(d
     assert "run again" not in (why + said + task["status"]["message"]).replace("not run again", ""), why
 
 
+def test_a_state_that_a_lost_runner_stored_comes_to_the_history(door):
+    job = door.api.job(door.workspace(), "terraformApply")
+    step = job.next_step()
+    with door.api.trouble(503, "POST .*/history") as trouble:
+        assert door.api.post(job, door.url) == 202
+        wait_for("the state to be stored", lambda: trouble["met"])
+        os.kill(door.task(job, step)["status"]["claimedBy"]["pid"], signal.SIGKILL)
+    wait_for("the end of the step", lambda: job.status == "failed" and step.status == "failed")
+    stored, = door.executor.states(job.workspace)
+    assert [h["attributes"]["output"].rsplit("/", 1)[1] for h in door.api.history] == [stored.name]
+
+
 def test_an_end_that_terrakube_does_not_take_is_a_warning(door):
     job = door.api.job(door.workspace(), "terraformPlan")
     step = job.next_step()
