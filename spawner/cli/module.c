@@ -248,6 +248,24 @@ static int check_reference(const cJSON *source, struct df_err *err)
                    url);
 }
 
+/* df_reach_widen(), but where steps must see nothing besides their source: there the module must not
+ * choose what is copied. */
+static int reach(const struct df_cli *cli, const cJSON *source, cJSON **ret, char **ret_why,
+                 struct df_err *err)
+{
+    const struct df_config *config = df_connection_shell(cli->server);
+    if (df_reach_widen(source, ret, ret_why, err) < 0)
+        return -1;
+    if (!*ret || !config || !df_streq(config->isolation, "strict"))
+        return 0;
+    return df_fail(err, DF_ERR_USER,
+                   "the module names %s, which is outside of what is copied, and with "
+                   "engine.local.isolation: strict it sees nothing else: if it may have all of %s, "
+                   "say %s --folder %s",
+                   *ret_why, df_json_str(*ret, "url"), df_json_str(*ret, "url") + strlen("file://"),
+                   df_json_str(*ret, "folder"));
+}
+
 /* taken: the preferred name, if another module already has it; or NULL. */
 static int create_executor(struct df_cli *cli, const char *name, const char *taken,
                            const cJSON *source, const cJSON *body, struct df_err *err)
@@ -256,7 +274,7 @@ static int create_executor(struct df_cli *cli, const char *name, const char *tak
     DF_JSON cJSON *wide = NULL;
     DF_FREE char *why = NULL;
     if (check_reference(source, err) < 0 || (!may_copy && df_copies_refuse(cli, source, err) < 0) ||
-        df_reach_widen(source, &wide, &why, err) < 0 ||
+        reach(cli, source, &wide, &why, err) < 0 ||
         post_executor(cli, name, wide ? wide : source, err) < 0)
         return -1;
     return say_created(name, wide ? wide : source, taken, body, err);
@@ -309,7 +327,7 @@ static int widen(struct df_cli *cli, const cJSON *executor, struct df_err *err)
     cJSON *spec = patch ? df_json_object_at(patch, "spec") : NULL;
     if (!spec || !path)
         return df_fail_oom(err);
-    if (df_reach_widen(df_json_at(executor, "spec.source"), &wide, &why, err) < 0)
+    if (reach(cli, df_json_at(executor, "spec.source"), &wide, &why, err) < 0)
         return -1;
     if (!wide)
         return 0;
