@@ -6,6 +6,12 @@
 
 /* ---- a folder without configuration ---- */
 
+static bool has_tofu_files(const struct df_context *c)
+{
+    DF_HCL_MODULE struct df_hcl_module module = {0};
+    return df_hcl_scan(c->source.module_dir, DF_HCL_OPENTOFU, &module, NULL) == 0 && module.files;
+}
+
 int df_configuration_check(struct df_context *c, struct df_err *err)
 {
     DF_HCL_MODULE struct df_hcl_module module = {0};
@@ -15,6 +21,12 @@ int df_configuration_check(struct df_context *c, struct df_err *err)
         return -1;
     if (module.files)
         return 0;
+    if (!tofu && has_tofu_files(c))
+        return df_fail_reason(
+            err, DF_ERR_USER, "NoConfiguration",
+            "the module has .tofu files alone, which OpenTofu reads and this step's "
+            "tool, Terraform, does not: install tofu, or choose it with --tool "
+            "opentofu (spec.runtime.name)");
     char has[DF_TREE_LISTING];
     (void)df_tree_list(c->source.module_dir, has);
     return df_fail_reason(

@@ -45,6 +45,7 @@ static int fetch_source(struct df_context *c, struct df_err *err)
                                         .private_dir = c->dirs->fetch,
                                         .log_fd = log,
                                         .stop = df_stop_flag(c->stop),
+                                        .is_strict = is_on && c->isolation->is_strict,
                                         .hidden = is_on ? &c->isolation->hidden : NULL,
                                         .git_wall = is_on ? &wall : NULL,
                                         .terrakube = c->terrakube != NULL};

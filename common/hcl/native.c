@@ -169,6 +169,12 @@ static bool ends_value(struct scan s)
     return s.p == s.end || strchr("\r\n}#", *s.p) || scan_at(&s, "//");
 }
 
+/* "var.path" is an expression; "1.5" and "string" are not. */
+static bool is_traversal(const char *text, size_t n)
+{
+    return n && starts_word(*text) && memchr(text, '.', n);
+}
+
 /* After the "=" of an attribute. The scan continues there, because a value may contain anything. */
 static int keep_attribute(struct scan s, struct df_hcl_block *b, const char *name, size_t name_len,
                           struct df_err *err)
@@ -186,7 +192,8 @@ static int keep_attribute(struct scan s, struct df_hcl_block *b, const char *nam
             s.p++;
         n = (size_t)(s.p - start);
     }
-    bool plain = ends_value(s) && df_hcl_is_plain(start, n);
+    bool plain =
+        ends_value(s) && df_hcl_is_plain(start, n) && (start[-1] == '"' || !is_traversal(start, n));
     return df_hcl_add_attribute(b, name, name_len, plain ? start : NULL, n, err);
 }
 

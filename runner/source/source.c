@@ -10,6 +10,7 @@
 #include "common/archive/tree.h"
 #include "common/base/fs.h"
 #include "runner/source/fetch.h"
+#include "runner/source/ignore.h"
 
 void df_source_result_free(struct df_source_result *r)
 {
@@ -34,13 +35,24 @@ static int fetch_by_kind(const struct df_fetch *f, char ret_commit[65], struct d
 struct cleaning {
     int root;
     const char *checkout;
-    bool own_git; /* .git at the top was created by this fetch */
+    bool own_git;    /* .git at the top was created by this fetch */
+    bool may_ignore; /* the source may have a .terraformignore */
 };
 
 static int remove_entry(const struct cleaning *s, const struct df_tree_entry *e, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(s->checkout, e->path);
     return path ? df_fs_remove_tree(path, err) : df_fail_oom(err);
+}
+
+static int check_link(const struct cleaning *s, const char *path, struct df_err *err)
+{
+    struct df_err why = {0};
+    if (df_tree_link_stays(s->root, path, &why) == 0)
+        return 0;
+    if (!s->may_ignore || !df_streq(why.reason, "SourceRefused"))
+        return df_err_pass(err, &why);
+    return df_source_refuse(err, "%s: remove it, or name it in " DF_IGNORE_FILE, why.message);
 }
 
 /* Removes what the digest leaves out: a .terraform in the source could contain modules and
@@ -54,7 +66,7 @@ static enum df_tree_visit clean_visitor(void *arg, const struct df_tree_entry *e
     if (df_streq(e->name, ".git") || df_streq(e->name, ".terraform"))
         return remove_entry(s, e, err) < 0 ? DF_TREE_FAIL : DF_TREE_SKIP;
     if (S_ISLNK(e->st->st_mode))
-        return df_tree_link_stays(s->root, e->path, err) < 0 ? DF_TREE_FAIL : DF_TREE_GO_ON;
+        return check_link(s, e->path, err) < 0 ? DF_TREE_FAIL : DF_TREE_GO_ON;
     return DF_TREE_GO_ON;
 }
 
@@ -63,7 +75,8 @@ static int clean_checkout(const struct df_fetch *f, struct df_err *err)
     DF_CLOSE int root = open(f->checkout, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (root < 0)
         return df_fail_errno(err, errno, "open directory %s", f->checkout);
-    struct cleaning s = {root, f->checkout, f->spec->kind == DF_SOURCE_GIT};
+    struct cleaning s = {root, f->checkout, f->spec->kind == DF_SOURCE_GIT,
+                         f->spec->kind == DF_SOURCE_DIRECTORY};
     return df_tree_walk(f->checkout, clean_visitor, &s, err);
 }
 
@@ -126,6 +139,7 @@ int df_source_fetch(const struct df_source_request *q, struct df_source_result *
     DF_SOURCE_SPEC struct df_source_spec spec = {0};
     if (df_source_spec_read(q->source, &spec, err) < 0)
         return give_reason(err);
+    spec.follows_links = spec.follows_links && !q->is_strict;
     const struct df_fetch f = {.spec = &spec,
                                .commit = commit ? commit : spec.commit,
                                .checkout = q->checkout,

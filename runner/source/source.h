@@ -37,6 +37,7 @@ struct df_source_request {
     /* Of the git processes for such a source, whose repository may lead elsewhere (alternates,
      * submodules, a .git file); NULL: none. */
     const struct df_wall *git_wall;
+    bool is_strict; /* the module must see nothing but its source: no link out of it is followed */
     bool terrakube; /* messages advise a user of Terrakube, whose workspace has the credentials */
 };
 

@@ -190,6 +190,7 @@ static void read_members(const cJSON *source, struct df_source_spec *s)
     s->submodules = df_json_bool(source, "submodules", false);
     s->any_commit = df_json_bool(source, "anyCommit", false);
     s->accepts_http = df_json_bool(source, "acceptsHttp", false);
+    s->follows_links = df_json_bool(source, "followsLinks", false);
     s->keeps_top = df_json_bool(source, "keepsTop", false);
     s->username = text(source, "credentials.username");
     s->password = text(source, "credentials.password");

@@ -25,6 +25,7 @@ struct df_source_spec {
     bool accepts_http; /* also to other hosts than loopback */
     bool submodules;
     bool any_commit;        /* the commit may be in no branch or tag */
+    bool follows_links;     /* directory: a link out of it is replaced by what it leads to */
     bool keeps_top;         /* archive: a single directory at its top stays */
     bool accepts_host_keys; /* ssh without known_hosts: whichever key the server has */
     const char *username, *password, *ssh_key, *known_hosts, *ca_certificate;

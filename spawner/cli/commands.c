@@ -10,13 +10,13 @@
 #define OUTPUT       {"output", 'o', "FORMAT", "json or yaml instead of text", FORMATS}
 #define DOCUMENT     {"output", 'o', "FORMAT", "one document on standard output, nothing else", FORMATS}
 #define AUTO_APPROVE {"auto-approve", 0, NULL, "apply without asking", NULL}
-#define VAR          {"var", 0, "NAME=VALUE", "a variable, repeatable; [..] and {..} are JSON", NULL}
+#define VAR          {"var", 0, "NAME=VALUE", "a variable, repeatable; [..] and {..} are JSON or HCL", NULL}
 #define VAR_FILE     {"var-file", 0, "FILE", "variables: .tfvars, .tfvars.json, or one YAML or JSON object", NULL}
 #define SECRET_VAR   {"secret-var", 0, "NAME[=@FILE|=-]", "a secret variable: from a prompt, file or standard input", NULL}
 #define ENV          {"env", 0, "NAME[=VALUE]", "pass a variable of this shell, repeatable", NULL}
 #define NO_ENV       {"no-env", 0, NULL, "pass no variable of this shell", NULL}
 #define ARG          {"arg", 0, "ARGUMENT", "argument of the plan: --arg=-concise; repeatable", NULL}
-#define NO_WAIT      {"no-wait", 0, NULL, "exit with 0 when the plan waits for approval", NULL}
+#define NO_WAIT      {"no-wait", 0, NULL, "wait for the plan, not for its approval", NULL}
 #define PRIORITY     {"priority", 0, "NUMBER", "-1000 to 1000 (default 0); higher-priority runs start first", NULL}
 #define CLASS        {"class", 0, "NAME", "class of the steps: their placement and limit", NULL}
 #define CONFIRM      {"confirm-source-change", 0, NULL, "of a provisioned executor: another repository is meant", NULL}
@@ -45,6 +45,7 @@
     {"commit", 0, "COMMIT", "commit of a git source", NULL},                                              \
     {"folder", 0, "DIR", "folder of the module in the source", NULL},                                 \
     {"sha256", 0, "HEX", "SHA-256 of an archive", NULL},                                                   \
+    {"submodules", 0, NULL, "of a git source: its submodules, too", NULL},                           \
     {"tool", 0, "TOOL", "opentofu or terraform; default: what is installed", "opentofu|terraform"},                  \
     {"storage", 0, "TYPE", "where the state is: managed (default) or module, its own backend", "managed|module"}, \
     {"tool-version", 0, "VERSION", "1.12.6 or a constraint: '~> 1.9'", NULL}
@@ -165,6 +166,7 @@ static const struct df_option push_options[] = {
     {"commit", 0, "COMMIT", "commit of a git source", NULL},
     {"folder", 0, "DIR", "folder of the module in the source", NULL},
     {"sha256", 0, "HEX", "SHA-256 of an archive", NULL},
+    {"submodules", 0, NULL, "of a git source: its submodules, too", NULL},
     {"tool", 0, "TOOL", "opentofu or terraform", "opentofu|terraform"},
     {"tool-version", 0, "VERSION", "1.12.6 or a constraint: '~> 1.9'", NULL},
     OUTPUT,
@@ -302,9 +304,10 @@ const struct df_command df_commands[] = {
      "dayfly apply -f executor.yaml\n", apply_options, 0, 0, df_cmd_apply},
     {"set", "EXECUTOR var NAME=VALUE... | SETTING=VALUE...",
      "Change variables, the tool, the branch or the storage of an executor",
-     "NAME- takes a variable away. Settings are tool, tool-version, branch, tag, commit and\n"
-     "storage (managed or module; not while it holds resources). A value that begins with\n"
-     "[ or { is JSON. The next run uses what is set; a run under way does not.\n",
+     "NAME- takes a variable away. Settings are tool, tool-version, branch, tag, commit, "
+     "submodules\n"
+     "(true or false) and storage (managed or module; not while it holds resources). A value that\n"
+     "begins with [ or { is JSON. The next run uses what is set; a run under way does not.\n",
      "dayfly set net var region=eu 'zones=[\"a\",\"b\"]'\n"
      "dayfly set net var region-\n"
      "dayfly set net tool=terraform tool-version='~> 1.9'\n"

@@ -95,12 +95,19 @@ struct change {
     cJSON *spec;      /* the same for the members of runtime, source and storage; or NULL */
 };
 
+static bool has_reference(const cJSON *source)
+{
+    return df_json_str(source, "branch") || df_json_str(source, "tag") ||
+           df_json_str(source, "commit");
+}
+
 /* A branch, tag or commit turns a directory source into a git source. A new storage type replaces
  * the whole storage, because its other settings belong to the old type. */
 static int follow_up(cJSON *spec, const cJSON *change, struct df_err *err)
 {
     cJSON *source = df_json_object_at(spec, "source");
-    if (df_json_at(change, "source") && df_streq(df_json_str(source, "kind"), "directory") &&
+    if (has_reference(df_json_at(change, "source")) &&
+        df_streq(df_json_str(source, "kind"), "directory") &&
         df_json_set_str(source, "kind", "git", err) < 0)
         return -1;
     const cJSON *storage = df_json_at(change, "storage");
@@ -165,25 +172,40 @@ static int add_removal(cJSON *to, const char *word, bool *ret, struct df_err *er
 struct setting {
     const char *key, *part, *member;
     bool may_remove;
+    bool is_reference; /* of the repository: a new one replaces the others */
+    bool is_truth;
 };
 
 static const struct setting settings[] = {
-    {"tool", "runtime", "name", true},     {"tool-version", "runtime", "version", true},
-    {"branch", "source", "branch", false}, {"tag", "source", "tag", false},
-    {"commit", "source", "commit", false}, {"storage", "storage", "type", false},
+    {"tool", "runtime", "name", .may_remove = true},
+    {"tool-version", "runtime", "version", .may_remove = true},
+    {"branch", "source", "branch", .is_reference = true},
+    {"tag", "source", "tag", .is_reference = true},
+    {"commit", "source", "commit", .is_reference = true},
+    {"submodules", "source", "submodules", .is_truth = true},
+    {"storage", "storage", "type"},
 };
 
 /* Sets a member. A new branch, tag or commit replaces the other two. */
 static int set_member(cJSON *spec, const struct setting *s, cJSON *value, struct df_err *err)
 {
     cJSON *part = df_json_object_at(spec, s->part);
-    for (size_t i = 0; df_streq(s->part, "source") && i < DF_ARRAY_SIZE(settings); i++)
-        if (df_streq(settings[i].part, s->part) &&
+    for (size_t i = 0; s->is_reference && i < DF_ARRAY_SIZE(settings); i++)
+        if (settings[i].is_reference &&
             df_json_set(part, settings[i].member, cJSON_CreateNull(), err) < 0) {
             cJSON_Delete(value);
             return -1;
         }
     return df_json_set(part, s->member, value, err);
+}
+
+/* NULL: the text is no value of the setting, or no memory. */
+static cJSON *value_of(const struct setting *s, const char *text)
+{
+    if (!s->is_truth)
+        return cJSON_CreateString(text);
+    bool is_true = df_streq(text, "true");
+    return is_true || df_streq(text, "false") ? cJSON_CreateBool(is_true) : NULL;
 }
 
 static int add_setting(cJSON *spec, const char *word, struct df_err *err)
@@ -192,15 +214,16 @@ static int add_setting(cJSON *spec, const char *word, struct df_err *err)
         size_t n = strlen(settings[i].key);
         if (strncmp(word, settings[i].key, n) != 0)
             continue;
-        if (word[n] == '=')
-            return set_member(spec, &settings[i], cJSON_CreateString(word + n + 1), err);
+        cJSON *value = word[n] == '=' ? value_of(&settings[i], word + n + 1) : NULL;
+        if (value)
+            return set_member(spec, &settings[i], value, err);
         if (settings[i].may_remove && df_streq(word + n, "-"))
             return set_member(spec, &settings[i], cJSON_CreateNull(), err);
     }
     return df_fail(err, DF_ERR_USER,
                    "\"%.80s\" cannot be set: write `var NAME=VALUE`, tool=NAME, "
-                   "tool-version=VERSION, storage=managed|module, or branch=, tag= or "
-                   "commit=NAME; `dayfly apply -f` changes everything else",
+                   "tool-version=VERSION, storage=managed|module, submodules=true|false, or "
+                   "branch=, tag= or commit=NAME; `dayfly apply -f` changes everything else",
                    word);
 }
 

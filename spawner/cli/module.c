@@ -14,7 +14,7 @@
 #include "spawner/cli/foreign.h"
 #include "spawner/cli/kinds.h"
 #include "spawner/cli/module_name.h"
-#include "spawner/cli/reach.h"
+#include "spawner/cli/widen.h"
 #include "spawner/model/model.h"
 #include "spawner/model/rules.h"
 
@@ -96,6 +96,11 @@ static int check_root(const char *directory, const char *reference, const struct
                    folder ? folder : "", reference, df_arg(args, reference));
 }
 
+static bool has_submodules(const struct df_args *args)
+{
+    return df_arg_given(args, "submodules");
+}
+
 static int fill_source(cJSON *source, const char *url, bool directory, const struct df_args *args,
                        struct df_err *err)
 {
@@ -126,7 +131,8 @@ int df_module_source(const char *word, const struct df_args *args, cJSON **ret, 
         return -1;
     if (fill_source(source, url ? word : local, directory, args, err) < 0 ||
         df_json_add_str(source, "folder", df_arg(args, "folder"), err) < 0 ||
-        df_json_add_str(source, "sha256", df_arg(args, "sha256"), err) < 0)
+        df_json_add_str(source, "sha256", df_arg(args, "sha256"), err) < 0 ||
+        (has_submodules(args) && df_json_add_bool(source, "submodules", true, err) < 0))
         return -1;
     *ret = DF_TAKE(source);
     return 0;
@@ -256,7 +262,7 @@ static int create_executor(struct df_cli *cli, const char *name, const char *tak
     DF_JSON cJSON *wide = NULL;
     DF_FREE char *why = NULL;
     if (check_reference(source, err) < 0 || (!may_copy && df_copies_refuse(cli, source, err) < 0) ||
-        df_reach_widen(source, &wide, &why, err) < 0 ||
+        df_widen_source(cli, source, &wide, &why, err) < 0 ||
         post_executor(cli, name, wide ? wide : source, err) < 0)
         return -1;
     return say_created(name, wide ? wide : source, taken, body, err);
@@ -292,37 +298,13 @@ static int patch_of(const struct df_args *args, const cJSON *source, cJSON **ret
     if (named && (source_patch(source, &changes, err) < 0 ||
                   df_json_add(spec, "source", DF_TAKE(changes), err) < 0))
         return -1;
+    if (has_submodules(args) &&
+        df_json_set(df_json_object_at(spec, "source"), "submodules", cJSON_CreateTrue(), err) < 0)
+        return -1;
     if ((runtime && df_json_add(spec, "runtime", DF_TAKE(runtime), err) < 0) ||
         add_storage(args, spec, err) < 0)
         return -1;
     *ret = DF_TAKE(patch);
-    return 0;
-}
-
-/* Gives the executor of a directory what its module needs besides its own directory. A dry-run does
- * so, too: the executor stays what it is, and without that no run of it has an end. */
-static int widen(struct df_cli *cli, const cJSON *executor, struct df_err *err)
-{
-    const char *name = df_json_str(executor, "metadata.name");
-    DF_JSON cJSON *wide = NULL, *patch = cJSON_CreateObject();
-    DF_FREE char *why = NULL, *path = df_path("executors", name, NULL);
-    cJSON *spec = patch ? df_json_object_at(patch, "spec") : NULL;
-    if (!spec || !path)
-        return df_fail_oom(err);
-    if (df_reach_widen(df_json_at(executor, "spec.source"), &wide, &why, err) < 0)
-        return -1;
-    if (!wide)
-        return 0;
-    const char *url = df_json_str(wide, "url"), *folder = df_json_str(wide, "folder");
-    DF_FREE char *line = df_strf("executor %s changed: the module names %s, so its source is %s, "
-                                 "folder %s",
-                                 name, why, url, folder);
-    if (!line)
-        return df_fail_oom(err);
-    if (df_json_add(spec, "source", cJSON_Duplicate(wide, true), err) < 0 ||
-        df_cli_call(cli, "PATCH", path, patch, NULL, err) < 0)
-        return -1;
-    df_cli_note("%s", line);
     return 0;
 }
 
@@ -398,6 +380,8 @@ static int overriding_source(const struct df_args *args, cJSON **ret, struct df_
     for (size_t i = 0; i < DF_ARRAY_SIZE(options); i++)
         if (df_json_add_str(source, options[i], df_arg(args, options[i]), err) < 0)
             return -1;
+    if (has_submodules(args) && df_json_add_bool(source, "submodules", true, err) < 0)
+        return -1;
     *ret = source->child ? DF_TAKE(source) : NULL;
     return 0;
 }
@@ -435,7 +419,7 @@ static int check_storage(const struct df_args *args, const cJSON *executor, stru
 static int use_executor(struct df_cli *cli, const cJSON *executor, const cJSON *source, cJSON *body,
                         struct df_err *err)
 {
-    if (widen(cli, executor, err) < 0)
+    if (df_widen_executor(cli, executor, err) < 0)
         return -1;
     if (!is_dry_run(body))
         return update_executor(cli, executor, source, err);
@@ -487,14 +471,36 @@ static int for_named(struct df_cli *cli, const char *name, const char *taken, co
     return result;
 }
 
+/* 1: the module has an executor of the name that was once made of it. */
+static int pick_former(struct df_cli *cli, const cJSON *source, cJSON *body, char ret[64],
+                       struct df_err *err)
+{
+    const char *url = df_json_str(source, "url"), *folder = df_json_str(source, "folder");
+    DF_JSON cJSON *executor = NULL;
+    char plain[64];
+    if (df_module_name(url, folder, DF_NAME_PLAIN, plain, err) < 0 ||
+        df_module_name(url, folder, DF_NAME_FORMER, ret, err) < 0)
+        return -1;
+    if (df_streq(ret, plain))
+        return 0;
+    if (get_executor(cli, ret, &executor, err) < 0)
+        return -1;
+    if (!executor || !is_same_source(executor, source))
+        return 0;
+    return use_executor(cli, executor, source, body, err) < 0 ? -1 : 1;
+}
+
 /* Uses the plain name, or the name with a hash if another module has the plain one. */
 static int pick_name(struct df_cli *cli, const cJSON *source, cJSON *body, char ret[64],
                      struct df_err *err)
 {
     const char *url = df_json_str(source, "url"), *folder = df_json_str(source, "folder");
     char plain[64];
-    if (df_module_name(url, folder, false, plain, err) < 0 ||
-        df_module_name(url, folder, true, ret, err) < 0)
+    int former = pick_former(cli, source, body, ret, err);
+    if (former != 0)
+        return former < 0 ? -1 : 0;
+    if (df_module_name(url, folder, DF_NAME_PLAIN, plain, err) < 0 ||
+        df_module_name(url, folder, DF_NAME_HASHED, ret, err) < 0)
         return -1;
     int result = try_name(cli, plain, NULL, source, body, err);
     if (result == 1)
@@ -520,8 +526,9 @@ static int for_source(struct df_cli *cli, const cJSON *source, cJSON *body, char
 /* The first option that describes a source or an executor, or NULL. */
 static const char *source_option(const struct df_args *args)
 {
-    static const char *const names[] = {"branch", "tag",          "commit", "folder", "sha256",
-                                        "tool",   "tool-version", "name",   "storage"};
+    static const char *const names[] = {"branch",  "tag",       "commit",       "folder",
+                                        "sha256",  "tool",      "tool-version", "name",
+                                        "storage", "submodules"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++)
         if (df_arg_given(args, names[i]))
             return names[i];
@@ -538,8 +545,9 @@ static bool is_directory(const char *path)
 static int refuse_option(const struct df_args *args, const char *option, const char *name,
                          struct df_err *err)
 {
-    bool can_set = df_args_word("branch|tag|commit|tool|tool-version|storage", option);
-    DF_FREE char *set = df_strf("`dayfly set %s %s=%s`", name, option, df_arg(args, option));
+    bool can_set = df_args_word("branch|tag|commit|tool|tool-version|storage|submodules", option);
+    const char *value = df_arg(args, option);
+    DF_FREE char *set = df_strf("`dayfly set %s %s=%s`", name, option, value ? value : "true");
     if (!set)
         return df_fail_oom(err);
     return df_fail(err, DF_ERR_USER,
@@ -613,7 +621,7 @@ static int for_both(struct df_cli *cli, const char *word, const cJSON *executor,
         return for_source(cli, source, body, ret, err);
     if (is_same_source(executor, source)) {
         if ((source_option(&cli->args) ? use_executor(cli, executor, source, body, err)
-                                       : widen(cli, executor, err)) < 0)
+                                       : df_widen_executor(cli, executor, err)) < 0)
             return -1;
         *ret = strdup(word);
         return *ret ? 0 : df_fail_oom(err);

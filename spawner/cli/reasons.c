@@ -43,7 +43,7 @@ const struct df_reason df_reasons[] = {
      "spec.secrets."},
     {"SourceRefused", "The source was fetched but is not safe to use; nothing of it was run.",
      "The message names the entry or setting. Remove it from the archive or repository; there is "
-     "no option to allow it."},
+     "no option to allow it. An entry of a directory may be named in .terraformignore instead."},
     {"CommitNotInBranch",
      "The run names a commit that no branch or tag of the repository contains: whoever may open a "
      "pull request or has a fork can make one. Nothing of it was fetched.",

@@ -200,8 +200,8 @@ static int check_keep(const struct df_args *args, const cJSON *body, struct df_e
                        "--keep changes the executor, a dry-run does not: use `dayfly set`");
     if (df_json_at(body, "secrets.files"))
         return df_fail(err, DF_ERR_USER,
-                       "--keep keeps no .tfvars file: put it into the source and name it in "
-                       "spec.variableFiles");
+                       "--keep keeps no .tfvars file, and no value in HCL (write it as JSON): put "
+                       "the file into the source and name it in spec.variableFiles");
     if (!df_json_at(body, "variables"))
         return df_fail(err, DF_ERR_USER, "--keep needs --var or --var-file");
     return 0;

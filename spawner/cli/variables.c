@@ -1,7 +1,10 @@
 #include "spawner/cli/variables.h"
 
+#include <ctype.h>
+
 #include "common/base/fs.h"
 #include "common/base/parse.h"
+#include "common/hcl/hcl.h"
 #include "common/yaml/yaml.h"
 
 /* ---- values ---- */
@@ -107,18 +110,42 @@ static int add_tfvars(cJSON *body, const char *path, struct df_err *err)
 
 /* ---- the command line ---- */
 
-static int add_option(cJSON *body, const struct df_arg *a, struct df_err *err)
+/* A list or map in the tool's own syntax, which then reads it from a file of variables. */
+static bool is_hcl(const char *text)
 {
-    bool is_file = df_streq(a->option->name, "var-file");
-    if (!is_file && !df_streq(a->option->name, "var"))
-        return 0;
-    if (is_file && is_tfvars(a->value))
-        return add_tfvars(body, a->value, err);
+    static const char bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
+    size_t n = strspn(text, bytes);
+    const char *value = text + n + (text[n] == '=');
+    bool may_be = *value == '[' || (*value == '{' && strpbrk(value, "=:"));
+    return isalpha((unsigned char)*text) && text[n] == '=' && may_be && df_hcl_is_closed(value);
+}
+
+static int add_var(cJSON *body, const char *text, struct df_err *err)
+{
     cJSON *variables = df_json_object_at(body, "variables");
+    struct df_err why = {0};
     if (!variables)
         return df_fail_oom(err);
-    return is_file ? add_values(variables, a->value, err)
-                   : df_variable_add(variables, "--var", a->value, err);
+    if (df_variable_add(variables, "--var", text, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_USER || !is_hcl(text))
+        return df_err_pass(err, &why);
+    DF_FREE char *line = df_strf("%s\n", text);
+    if (!line)
+        return df_fail_oom(err);
+    return put_before(body, err) < 0 ? -1 : add_text(body, "variables.tfvars", line, err);
+}
+
+static int add_option(cJSON *body, const struct df_arg *a, struct df_err *err)
+{
+    if (df_streq(a->option->name, "var"))
+        return add_var(body, a->value, err);
+    if (!df_streq(a->option->name, "var-file"))
+        return 0;
+    if (is_tfvars(a->value))
+        return add_tfvars(body, a->value, err);
+    cJSON *variables = df_json_object_at(body, "variables");
+    return variables ? add_values(variables, a->value, err) : df_fail_oom(err);
 }
 
 int df_variables_read(const struct df_args *args, cJSON *body, struct df_err *err)

@@ -271,6 +271,11 @@ static void add_next(const cJSON *run, struct df_buf *out)
     const char *message = df_json_str(run, "status.message");
     if (df_streq(reason, "InitFailed") && message && add_next_of_init(message, out))
         return;
+    if (df_streq(reason, "NoConfiguration") && message && strstr(message, ".tofu files alone")) {
+        (void)df_buf_adds(out,
+                          "What to do: install OpenTofu and choose it with --tool opentofu.\n");
+        return;
+    }
     if (df_streq(reason, "PlanFailed") && message && is_file_outside(message)) {
         (void)df_buf_adds(out, NAME_ROOT);
         return;

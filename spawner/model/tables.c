@@ -184,6 +184,7 @@ static const struct df_field run_source[] = {
     STRING("branch", 255),
     STRING("commit", 64),
     STRING("folder", 1024),
+    BOOL("submodules"),
     STRING("sha256", 64, .rule = df_rule_sha256),
     {0},
 };

@@ -291,8 +291,12 @@ static int add_source(struct making *m, struct df_err *err)
 {
     if (copy(m->doc, "source", m->task, "spec.source", err) < 0)
         return -1;
-    cJSON_DeleteItemFromObjectCaseSensitive(df_json_object_at(m->doc, "source"), "secretRef");
-    return 0;
+    cJSON *source = df_json_object_at(m->doc, "source");
+    cJSON_DeleteItemFromObjectCaseSensitive(source, "secretRef");
+    /* The steps of a command that is its own service read what its caller could read anyway. */
+    bool is_own = m->s->config->embedded && !df_step_is_in_pod(m->s, m->task) &&
+                  df_streq(df_json_str(source, "kind"), "directory");
+    return is_own ? df_json_add_bool(source, "followsLinks", true, err) : 0;
 }
 
 /* ---- the environment ---- */

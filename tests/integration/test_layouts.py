@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from lib import dayfly
+
 LABEL = """
 variable "context" { default = {} }
 variable "name" { default = "" }
@@ -118,3 +120,71 @@ def test_a_file_that_is_looked_for_outside_is_explained(home):
     module = home.module("work/net", 'output "x" { value = file("../absent.json") }\n')
     home.dayfly("plan", module, code=1)
     assert "--folder" in home.dayfly("why", "net").stdout.splitlines()[-1]
+
+
+# ---- symbolic links ----
+
+def linked(home):
+    """A module with links out of it; the tool reads through two of them."""
+    shared = write(home.directory / "work/shared", {"tags.json": '"blue"', "net/main.tf": LABEL})
+    module = home.module("work/net", """
+module "net" {
+  source = "./linked"
+  name   = jsondecode(file("tags.json"))
+}
+output "id" { value = module.net.id }
+""")
+    (module / "linked").symlink_to("../shared/net")
+    (module / "tags.json").symlink_to(shared / "tags.json")
+    (module / "gone").symlink_to("/nix/store/gone")
+    (module / "result").symlink_to("/usr/bin")
+    return module
+
+
+def test_links_out_of_a_directory_are_followed_on_a_laptop(either_home):
+    home = either_home
+    module = linked(home)
+    made = home.dayfly("run", module, "--tool", home.runtime, "--auto-approve")
+    assert home.dayfly("outputs", "net", "id").stdout.strip() == "blue"
+    assert "left out: gone, a link to what is not there or cannot be read" in made.stdout
+    assert "left out: result, a link to the results of a build" in made.stdout
+    assert "NoChanges" in home.dayfly("run", module, "--auto-approve").stdout
+
+
+def test_a_service_and_what_is_hidden_are_never_led_out(home):
+    module = linked(home)
+    home.dayfly("plan", module)
+    for target in (home.state, home.state / "key", home.directory):
+        (module / "way").symlink_to(target)
+        refused = home.dayfly("plan", module, code=1)
+        assert 'the symbolic link "way" leads to, or to what has, the data directory' in refused.stdout
+        (module / "way").unlink()
+    (module / "way").symlink_to(home.state)
+    (module / ".terraformignore").write_text("way\n")
+    home.dayfly("plan", module)
+    with dayfly.Server(home) as server:
+        refused = home.dayfly("--server", server.url, "run", module, "--auto-approve", code=1)
+        assert 'SourceRefused' in refused.stdout and 'leads out of the source tree: remove it, or name it in .terraformignore' in refused.stdout
+
+
+def test_an_apply_has_the_files_of_its_plan_behind_a_link_too(home):
+    shared = write(home.directory / "work/shared", {"tags.json": '"blue"'})
+    module = home.module("work/net", 'resource "terraform_data" "x" { input = file("tags.json") }\n')
+    (module / "tags.json").symlink_to(shared / "tags.json")
+    home.dayfly("run", module, "--no-wait")
+    (shared / "tags.json").write_text('"red"')
+    refused = home.dayfly("approve", "-f", "net-1", code=1)
+    assert "SourceChanged" in refused.stdout
+
+
+def test_in_strict_isolation_no_module_chooses_what_it_sees(home):
+    strict = home.directory / "strict.yaml"
+    strict.write_text("engine: {local: {isolation: strict}}\n")
+    module = linked(home)
+    refused = home.dayfly("run", module, "--auto-approve", "--config", strict, code=1)
+    assert "SourceRefused" in refused.stdout and "leads out of the source tree" in refused.stdout
+    root = write(home.directory / "work/evil", {"main.tf": 'output "x" { value = file("../shared/tags.json") }\n'})
+    refused = home.dayfly("plan", root, "--config", strict, code=3).stderr
+    assert f"say {home.directory}/work --folder evil" in refused
+    write(home.directory / "work", {".terraformignore": "net/\n"})
+    home.dayfly("plan", home.directory / "work", "--folder", "evil", "--config", strict)

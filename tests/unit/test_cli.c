@@ -381,6 +381,29 @@ static void variables_before_a_tfvars_file_go_before_it_as_a_file(void **state)
     assert_string_equal(files->child->next->valuestring, "a = 1\n");
 }
 
+static void a_value_in_the_tool_s_own_syntax_is_a_file_for_the_tool(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *word, *file; /* NULL: it is JSON, as it was */
+    } cases[] = {
+        {"tags={\"Team\":\"x\"}", NULL},
+        {"zones=[\"a\",\"b\"]", NULL},
+        {"tags={Team=\"x\"}", "tags={Team=\"x\"}\n"},
+        {"zones=[\"a\",]", "zones=[\"a\",]\n"},
+        {"rules=[{from=1}]", "rules=[{from=1}]\n"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *line = df_strf("--var first=1 --var %s", cases[i].word);
+        DF_JSON cJSON *v = NULL;
+        assert_int_equal(read_variables(line, &v, NULL), 0);
+        const cJSON *files = df_json_at(v, "secrets.files");
+        assert_int_equal(cJSON_GetArraySize(files), cases[i].file ? 2 : 0);
+        if (cases[i].file)
+            assert_string_equal(files->child->next->valuestring, cases[i].file);
+    }
+}
+
 static void malformed_variables_are_refused(void **state)
 {
     (void)state;
@@ -388,6 +411,9 @@ static void malformed_variables_are_refused(void **state)
                                         "--var =1",
                                         "--var x=[1",
                                         "--var x={1}",
+                                        "--var x={a=1",
+                                        "--var x={a=1}}",
+                                        "--var 1x={a=1}",
                                         "--var-file /nonexistent/vars.json",
                                         "--var-file x.tfvars"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(lines); i++) {
@@ -426,13 +452,20 @@ static void executors_are_named_after_their_source(void **state)
         {"https://x.example/m-1.2.tar.gz", NULL, "m-1-2"},
         {"file:///", NULL, "module"},
         {"file:///home/me/---", NULL, "module"},
-        {"file:///home/me/\xc3\xa4\xc3\xb6", NULL, "module"},
+        {"file:///home/me/\xc3\xa4\xc3\xb6", NULL, "ao"},
+        {"file:///home/me/\xc3\xbcn\xc3\xaf c\xc3\xb8"
+         "d\xc3\xa9 dir",
+         NULL, "uni-code-dir"},
+        {"file:///home/me/u\xcc\x88n\xc3\x9f\xc3\x97\xc5\x92 x", NULL, "unss-oe-x"},
+        {"file:///home/me/\xc5\xbb\xc3\xb3\xc5\x82\xc4\x87\xc5\xbf", NULL, "zolcs"},
+        {"file:///home/me/\xd1\x8f\xe6\x97\xa5", NULL, "module"},
         {"file:///x/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", NULL,
          "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         char name[64];
-        assert_int_equal(df_module_name(cases[i].url, cases[i].folder, false, name, NULL), 0);
+        assert_int_equal(df_module_name(cases[i].url, cases[i].folder, DF_NAME_PLAIN, name, NULL),
+                         0);
         assert_string_equal(name, cases[i].name);
     }
 }
@@ -441,9 +474,9 @@ static void a_hash_keeps_modules_of_one_name_apart(void **state)
 {
     (void)state;
     char a[64], b[64], c[64];
-    assert_int_equal(df_module_name("file:///a/net", NULL, true, a, NULL), 0);
-    assert_int_equal(df_module_name("file:///b/net", NULL, true, b, NULL), 0);
-    assert_int_equal(df_module_name("file:///a/net", NULL, true, c, NULL), 0);
+    assert_int_equal(df_module_name("file:///a/net", NULL, DF_NAME_HASHED, a, NULL), 0);
+    assert_int_equal(df_module_name("file:///b/net", NULL, DF_NAME_HASHED, b, NULL), 0);
+    assert_int_equal(df_module_name("file:///a/net", NULL, DF_NAME_HASHED, c, NULL), 0);
     assert_string_not_equal(a, b);
     assert_string_equal(a, c);
     assert_int_equal(strlen(a), strlen("net-") + 8);
@@ -587,6 +620,7 @@ int main(void)
         cmocka_unit_test(variables_are_strings_unless_they_are_lists_or_objects),
         cmocka_unit_test(the_later_variable_wins_wherever_it_came_from),
         cmocka_unit_test(variables_before_a_tfvars_file_go_before_it_as_a_file),
+        cmocka_unit_test(a_value_in_the_tool_s_own_syntax_is_a_file_for_the_tool),
         cmocka_unit_test(malformed_variables_are_refused),
         cmocka_unit_test(words_are_told_from_urls),
         cmocka_unit_test(executors_are_named_after_their_source),

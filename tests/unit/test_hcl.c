@@ -182,6 +182,8 @@ static void plain_attributes_are_values_and_expressions_are_not(void **state)
     const struct df_hcl_block *b = df_hcl_backend(&m);
     assert_string_equal(df_hcl_attribute(b, "path"), "/a/b");
     assert_string_equal(df_hcl_attribute(b, "n"), "3");
+    assert_null(df_hcl_attribute(b, "x"));
+    assert_true(df_hcl_has_attribute(b, "x"));
     assert_null(df_hcl_attribute(b, "t"));
     assert_null(df_hcl_attribute(b, "c"));
     assert_null(df_hcl_attribute(b, "o"));
