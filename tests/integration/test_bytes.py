@@ -93,7 +93,7 @@ def test_a_nul_in_a_state_and_in_outputs_is_kept(either_home):
     shown = {name: output["value"] for name, output in either_home.json("outputs", "values").items()}
     assert shown == {"text": "A\0B", "object": {"k\0e": "\0"}}
     assert either_home.dayfly("outputs", "values", "text", text=False).stdout == b"A\0B\n"
-    assert 'text = "A\\u0000B"\n' in either_home.dayfly("outputs", "values").stdout
+    assert 'text = "A\\x00B"\n' in either_home.dayfly("outputs", "values").stdout
     assert '"A\\u0000B"' in either_home.dayfly("outputs", "values", "-o", "yaml").stdout
     assert either_home.dayfly("plan", module).returncode == 0
     assert either_home.dayfly("destroy", module, "--auto-approve").returncode == 0

@@ -12,7 +12,7 @@ static void assert_printed(const char *value, const char *type, const char *text
 {
     DF_JSON cJSON *v = NULL, *t = NULL;
     DF_BUF struct df_buf out = DF_BUF_INIT(65536);
-    assert_int_equal(df_json_parse(value, strlen(value), &v, NULL), 0);
+    assert_int_equal(df_json_parse_nul(value, strlen(value), &v, NULL), 0);
     if (type)
         assert_int_equal(df_json_parse(type, strlen(type), &t, NULL), 0);
     df_hcl_print_value(v, t, &out);
@@ -66,6 +66,7 @@ static void strings_end_where_they_should(void **state)
     assert_printed("\"a\\nb\"", NULL, "<<EOT\na\nb\nEOT");
     assert_printed("\"a\\nEOT\"", NULL, "<<EOT_\na\nEOT\nEOT_");
     assert_printed("\" EOT \\nEOT_\"", NULL, "<<EOT__\n EOT \nEOT_\nEOT__");
+    assert_printed("\"a\\u0000b\"", NULL, "\"a\\x00b\"");
     assert_printed("\"tab\\t esc\\u001b del\\u007f c1\\u0085 \\u00fc \\\\\"", NULL,
                    "\"tab\\t esc\\x1b del\\x7f c1\\u0085 \xc3\xbc \\\\\"");
 }
