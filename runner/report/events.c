@@ -228,6 +228,17 @@ static bool is_silent(const cJSON *event, const char *type)
            df_streq(df_json_str(event, "changes.operation"), "plan");
 }
 
+/* Terraform's last resort for a state that no storage and no disk took. OpenTofu prints it bare. */
+static int render_dumped_state(const cJSON *event, struct df_buf *out, struct df_err *err)
+{
+    const cJSON *state = cJSON_GetObjectItemCaseSensitive(event, "state");
+    if (!cJSON_IsObject(state))
+        return 0;
+    DF_FREE char *text = df_json_print(state);
+    (void)df_buf_addf(out, "%s\n", text ? text : "");
+    return text ? 0 : df_fail_oom(err);
+}
+
 int df_event_render(const cJSON *event, struct df_buf *out, struct df_err *err)
 {
     const char *type = df_json_str(event, "type");
@@ -239,6 +250,8 @@ int df_event_render(const cJSON *event, struct df_buf *out, struct df_err *err)
         return render_outputs(df_json_at(event, "outputs"), out, err);
     else if (message && !is_silent(event, type))
         (void)df_buf_addf(out, "%s\n", message);
+    if (df_streq(type, "log") && render_dumped_state(event, out, err) < 0)
+        return -1;
     return df_buf_check(out, err);
 }
 
