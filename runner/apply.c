@@ -4,8 +4,10 @@
  */
 #include "runner/apply.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/stat.h>
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
@@ -250,6 +252,21 @@ static bool is_plain_file(const char *path)
     return df_fs_open_plain(path, O_RDONLY, 0, &fd, NULL) == 0;
 }
 
+/* A full disk cuts the file off. A state, encrypted or not, is one JSON object. */
+static bool is_whole(const char *path)
+{
+    DF_CLOSE int fd = -1;
+    struct stat st;
+    char end[16];
+    if (df_fs_open_plain(path, O_RDONLY, 0, &fd, NULL) < 0 || fstat(fd, &st) < 0)
+        return false;
+    off_t from = st.st_size > (off_t)sizeof(end) ? st.st_size - (off_t)sizeof(end) : 0;
+    ssize_t n = pread(fd, end, sizeof(end), from);
+    while (n > 0 && isspace((unsigned char)end[n - 1]))
+        n--;
+    return n > 0 && end[n - 1] == '}';
+}
+
 /* Uploads or keeps errored.tfstate. words: where the file is now, for the message; "" if there is
  * none. True if it is still here, where the engine may find it. */
 static bool save_errored_state(struct df_context *c, char *words, size_t size)
@@ -264,10 +281,14 @@ static bool save_errored_state(struct df_context *c, char *words, size_t size)
         df_report_put_artifact(c->report, "errored-state", path,
                                df_mono_ms() + ERRORED_STATE_PATIENCE_MS, &why) == 0;
     if (is_handed_over) {
+        (void)snprintf(
+            words, size, "%s",
+            is_whole(path)
+                ? "; the new state was not stored, but kept as the errored state: push it "
+                  "before anything else"
+                : "; the new state was not stored, and the errored state is cut off: the "
+                  "log has what the tool could print of it");
         (void)unlink(path); /* the spawner has it */
-        (void)snprintf(words, size,
-                       "; the new state was not stored, but kept as the errored state: push it "
-                       "before anything else");
     } else if (keep_errored_state(c, path, &kept, &unkept) == 0)
         (void)snprintf(words, size, "; the new state was not stored, but kept in %s (%.100s)", kept,
                        why.message);

@@ -8,6 +8,7 @@
 #include <pthread.h>
 
 #include "common/base/limits.h"
+#include "common/base/log.h"
 #include "common/blob/blob.h"
 #include "spawner/config/config.h"
 #include "spawner/engine/engine.h"
@@ -30,6 +31,7 @@ struct df_waits {
     pthread_mutex_t lock;
     struct df_wait *list;
     size_t count, room;
+    struct df_log_gate unnoted; /* lines about documents that could not be written */
 };
 
 /* steps/shown_seen.h; all zeros: nothing is kept. */

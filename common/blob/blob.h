@@ -67,7 +67,7 @@ int df_blob_serve(struct df_blob *b, const struct df_blob_service *service,
                   struct df_err *err) DF_MUST_CHECK;
 
 /* 0: the last read and the last write were answered; or there was none, or no df_blob_serve(). Else
- * RETRY: what cannot be done, where, since when, and why. Sends no request. Thread rule: any. */
+ * RETRY: what cannot be done, where, since when, and why; os_errno is that of the failure. Sends no request. Thread rule: any. */
 int df_blob_check(struct df_blob *b, struct df_err *err) DF_MUST_CHECK;
 
 /* Finds out what nobody asked for: one read, if the store is remote or reads failed last, and whose a remote

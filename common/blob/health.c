@@ -140,8 +140,11 @@ static int fail_spell(const struct df_blob_health *h, const char *what, const st
                       struct df_err *err)
 {
     char since[DF_TIME_LEN];
-    return df_fail_reason(err, DF_ERR_RETRY, s->last.reason, "%s cannot be %s since %s: %s",
-                          h->place, what, df_time_format(s->since_us, since), s->last.message);
+    (void)df_fail_reason(err, DF_ERR_RETRY, s->last.reason, "%s cannot be %s since %s: %s",
+                         h->place, what, df_time_format(s->since_us, since), s->last.message);
+    if (err)
+        err->os_errno = s->last.os_errno;
+    return -1;
 }
 
 int df_blob_health_check(struct df_blob_health *h, struct df_err *err)

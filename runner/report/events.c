@@ -229,6 +229,17 @@ static bool is_silent(const cJSON *event, const char *type)
            df_streq(df_json_str(event, "changes.operation"), "plan");
 }
 
+/* Terraform's last resort for a state that no storage and no disk took. OpenTofu prints it bare. */
+static int render_dumped_state(const cJSON *event, struct df_buf *out, struct df_err *err)
+{
+    const cJSON *state = cJSON_GetObjectItemCaseSensitive(event, "state");
+    if (!cJSON_IsObject(state))
+        return 0;
+    DF_FREE char *text = df_json_print_nul(state);
+    (void)df_buf_addf(out, "%s\n", text ? text : "");
+    return text ? 0 : df_fail_oom(err);
+}
+
 static bool is_end_of_apply(const cJSON *event, const char *type)
 {
     return df_streq(type, "change_summary") &&
@@ -249,6 +260,8 @@ static int render(const cJSON *event, bool destroys, struct df_buf *out, struct 
                           (long long)df_json_int(event, "changes.remove", 0));
     else if (message && !is_silent(event, type))
         (void)df_buf_addf(out, "%s\n", message);
+    if (df_streq(type, "log") && render_dumped_state(event, out, err) < 0)
+        return -1;
     return df_buf_check(out, err);
 }
 

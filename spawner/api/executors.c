@@ -5,6 +5,7 @@
 #include "spawner/api/idempotency.h"
 #include "spawner/api/pages.h"
 #include "spawner/requests/holdings.h"
+#include "spawner/requests/secrets.h"
 
 #define PATCH_TRIES 32 /* each attempt reads the executor again */
 
@@ -56,7 +57,9 @@ static int create_executor(struct df_request *req, const cJSON *marks, cJSON **r
 {
     const struct df_document_request request = {req->json, marks, req->caller.role,
                                                 req->caller.name};
-    return df_request_create_executor(req->s, &request, ret, err);
+    return df_request_create_executor(req->s, &request, ret, err) < 0
+               ? -1
+               : df_request_warn_of_secrets(req->s, *ret, err);
 }
 
 int df_create_executor(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -90,7 +93,9 @@ static int change_executor(struct df_request *req, cJSON *doc, const cJSON *old,
                               "metadata.name: is %.64s, the path says %s", name, req->params[0]);
     if (df_request_flag(req, "confirmSourceChange", &confirmed, err) < 0)
         return -1;
-    return df_request_change_executor(req->s, doc, old, req->caller.role, confirmed, ret, err);
+    return df_request_change_executor(req->s, doc, old, req->caller.role, confirmed, ret, err) < 0
+               ? -1
+               : df_request_warn_of_secrets(req->s, *ret, err);
 }
 
 static int replace_executor(struct df_request *req, cJSON **ret, struct df_err *err)

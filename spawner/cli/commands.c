@@ -105,6 +105,7 @@ static const struct df_option doctor_options[] = {
 static const struct df_option file_options[] = {
     {"filename", 'f', "FILE", "YAML or JSON, several documents with ---; - is standard input",
      NULL},
+    OUTPUT,
     {0}};
 
 static const struct df_option delete_options[] = {
@@ -121,6 +122,7 @@ static const struct df_option abandon_options[] = {
 static const struct df_option apply_options[] = {
     {"filename", 'f', "FILE", "YAML or JSON, several documents with ---; - is standard input",
      NULL},
+    OUTPUT,
     CONFIRM,
     {0}};
 static const struct df_option edit_options[] = {CONFIRM, {0}};

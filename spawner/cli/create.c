@@ -75,55 +75,68 @@ static int load_documents(const char *file, cJSON **ret, struct df_err *err)
 
 /* ---- sending ---- */
 
-static int say(const char *kind, const char *name, const char *what, struct df_err *err)
+struct sending {
+    struct df_cli *cli;
+    enum how how;
+    cJSON *answers; /* for -o: what the service stored; NULL: a line for each is printed */
+};
+
+/* One document was sent. answer: what is stored now; owned. */
+static int done(struct sending *s, const char *kind, const char *what, cJSON *answer,
+                struct df_err *err)
 {
-    DF_FREE char *line = df_strf("%s/%s %s\n", kind, name, what);
+    const char *name = df_json_str(answer, "metadata.name");
+    if (s->answers)
+        return df_json_append(s->answers, answer, err);
+    DF_FREE char *line = df_strf("%s/%s %s\n", kind, name ? name : "", what);
+    cJSON_Delete(answer);
     return line ? df_cli_print(line, err) : df_fail_oom(err);
 }
 
 /* A document that is as its sender wrote it: an executor or an integration. */
-static int create_kept(struct df_cli *cli, const struct df_shown *kind, const cJSON *doc,
+static int create_kept(struct sending *s, const struct df_shown *kind, const cJSON *doc,
                        struct df_err *err)
 {
-    DF_JSON cJSON *own = NULL;
+    DF_JSON cJSON *own = NULL, *made = NULL;
     DF_FREE char *path = df_path(kind->plural, NULL);
     if (!path)
         return df_fail_oom(err);
     if (df_client_part(doc, false, &own, err) < 0 ||
-        df_cli_call(cli, "POST", path, own, NULL, err) < 0)
+        df_cli_call(s->cli, "POST", path, own, &made, err) < 0)
         return -1;
-    return say(kind->singular, df_json_str(doc, "metadata.name"), "created", err);
+    df_tell_warnings(made);
+    return done(s, kind->singular, "created", DF_TAKE(made), err);
 }
 
-static int apply_kept(struct df_cli *cli, const struct df_shown *kind, const cJSON *doc,
+static int apply_kept(struct sending *s, const struct df_shown *kind, const cJSON *doc,
                       struct df_err *err)
 {
     const char *name = df_json_str(doc, "metadata.name");
     DF_FREE char *path = df_path(kind->plural, name, NULL);
-    DF_JSON cJSON *old = NULL;
+    DF_JSON cJSON *old = NULL, *stored = NULL;
     bool changed = false;
     if (!path)
         return df_fail_oom(err);
-    if (df_cli_call(cli, "GET", path, NULL, &old, err) < 0)
-        return err->cls == DF_ERR_NOT_FOUND ? create_kept(cli, kind, doc, err) : -1;
-    if (df_replace_document(cli, path, old, doc, &changed, err) < 0)
+    if (df_cli_call(s->cli, "GET", path, NULL, &old, err) < 0)
+        return err->cls == DF_ERR_NOT_FOUND ? create_kept(s, kind, doc, err) : -1;
+    if (df_replace_document(s->cli, path, old, doc, &changed, &stored, err) < 0)
         return -1;
-    return say(kind->singular, name, changed ? "changed" : "unchanged", err);
+    return done(s, kind->singular, changed ? "changed" : "unchanged", DF_TAKE(stored), err);
 }
 
-static int send_kept(struct df_cli *cli, const struct df_shown *kind, const cJSON *doc,
-                     enum how how, struct df_err *err)
+static int send_kept(struct sending *s, const struct df_shown *kind, const cJSON *doc,
+                     struct df_err *err)
 {
     const char *name = df_json_str(doc, "metadata.name");
     if (!name || !df_is_dns_label(name))
         return df_fail(err, DF_ERR_USER,
                        "metadata.name: %s (lower-case letters, digits and -, at most 63)",
                        name ? "is not a valid name" : "is required");
-    return how == HOW_CREATE ? create_kept(cli, kind, doc, err) : apply_kept(cli, kind, doc, err);
+    return s->how == HOW_CREATE ? create_kept(s, kind, doc, err) : apply_kept(s, kind, doc, err);
 }
 
 /* The members of spec are the body of the request. */
-static int send_run(struct df_cli *cli, const cJSON *doc, struct df_err *err)
+static int send_run(struct sending *s, const cJSON *doc, struct df_err *err)
 {
     const char *executor = df_json_str(doc, "spec.executorRef.name");
     if (!executor)
@@ -134,39 +147,66 @@ static int send_run(struct df_cli *cli, const cJSON *doc, struct df_err *err)
     if (!path || !body)
         return df_fail_oom(err);
     cJSON_DeleteItemFromObjectCaseSensitive(body, "executorRef");
-    if (df_cli_call(cli, "POST", path, body, &run, err) < 0)
+    if (df_cli_call(s->cli, "POST", path, body, &run, err) < 0)
         return -1;
-    const char *name = df_json_str(run, "metadata.name");
-    return say("run", name ? name : "", "created", err);
+    return done(s, "run", "created", DF_TAKE(run), err);
 }
 
-static int send_task(struct df_cli *cli, const cJSON *doc, struct df_err *err)
+static int send_task(struct sending *s, const cJSON *doc, struct df_err *err)
 {
     DF_JSON cJSON *made = NULL;
-    if (df_cli_call(cli, "POST", "/v1/taskactions", doc, &made, err) < 0)
+    if (df_cli_call(s->cli, "POST", "/v1/taskactions", doc, &made, err) < 0)
         return -1;
-    const char *name = df_json_str(made, "metadata.name");
-    return say("taskaction", name ? name : "", "created", err);
+    return done(s, "taskaction", "created", DF_TAKE(made), err);
 }
 
-static int send_document(struct df_cli *cli, const cJSON *doc, enum how how, struct df_err *err)
+static int send_document(struct sending *s, const cJSON *doc, struct df_err *err)
 {
     const char *kind = df_json_str(doc, "kind");
+    bool create = s->how == HOW_CREATE;
     if (df_streq(kind, "Executor"))
-        return send_kept(cli, df_shown_of("executors"), doc, how, err);
+        return send_kept(s, df_shown_of("executors"), doc, err);
     if (df_streq(kind, "Integration"))
-        return send_kept(cli, df_shown_of("integrations"), doc, how, err);
-    if (df_streq(kind, "Run") && how == HOW_CREATE)
-        return send_run(cli, doc, err);
-    if (df_streq(kind, "TaskAction") && how == HOW_CREATE)
-        return send_task(cli, doc, err);
+        return send_kept(s, df_shown_of("integrations"), doc, err);
+    if (df_streq(kind, "Run") && create)
+        return send_run(s, doc, err);
+    if (df_streq(kind, "TaskAction") && create)
+        return send_task(s, doc, err);
     if (!kind)
         return df_fail(err, DF_ERR_USER, "kind: is required (%s)",
-                       how == HOW_CREATE ? "Executor, Integration, Run or TaskAction"
-                                         : "Executor or Integration");
+                       create ? "Executor, Integration, Run or TaskAction"
+                              : "Executor or Integration");
     return df_fail(err, DF_ERR_USER, "kind \"%s\": cannot be sent; %s can", kind,
-                   how == HOW_CREATE ? "Executor, Integration, Run and TaskAction"
-                                     : "Executor and Integration");
+                   create ? "Executor, Integration, Run and TaskAction"
+                          : "Executor and Integration");
+}
+
+static int send_documents(struct sending *s, const char *file, const cJSON *docs,
+                          struct df_err *err)
+{
+    int number = 0;
+    const cJSON *doc = NULL;
+    cJSON_ArrayForEach (doc, docs) {
+        number++;
+        if (send_document(s, doc, err) < 0)
+            return df_err_wrap(
+                err, doc->next ? "%s: document %d, nothing after it was sent" : "%s: document %d",
+                file, number);
+    }
+    return 0;
+}
+
+/* For -o: the document as it is stored; of several, a list. */
+static int print_answers(struct df_cli *cli, cJSON *answers, struct df_err *err)
+{
+    DF_JSON cJSON *list = NULL;
+    if (cJSON_GetArraySize(answers) == 1)
+        return df_cli_print_json(cli, answers->child, err);
+    if (!(list = cJSON_CreateObject()))
+        return df_fail_oom(err);
+    if (df_json_add(list, "items", cJSON_Duplicate(answers, true), err) < 0)
+        return -1;
+    return df_cli_print_json(cli, list, err);
 }
 
 static int send_all(struct df_cli *cli, enum how how, struct df_err *err)
@@ -174,19 +214,18 @@ static int send_all(struct df_cli *cli, enum how how, struct df_err *err)
     const char *file = df_arg(&cli->args, "filename");
     if (!file)
         return df_fail(err, DF_ERR_USER, "-f FILE is needed (- for standard input)");
-    DF_JSON cJSON *docs = NULL;
+    bool wants_document = df_cli_output(cli)[0];
+    DF_JSON cJSON *docs = NULL, *answers = wants_document ? cJSON_CreateArray() : NULL;
+    if (wants_document && !answers)
+        return df_fail_oom(err);
     if (load_documents(file, &docs, err) < 0)
         return -1;
-    int number = 0;
-    const cJSON *doc = NULL;
-    cJSON_ArrayForEach (doc, docs) {
-        number++;
-        if (send_document(cli, doc, how, err) < 0)
-            return df_err_wrap(
-                err, doc->next ? "%s: document %d, nothing after it was sent" : "%s: document %d",
-                file, number);
-    }
-    return DF_EXIT_OK;
+    struct sending s = {cli, how, answers};
+    int result = send_documents(&s, file, docs, err);
+    /* What was stored before a document that was refused is told, too. */
+    if (cJSON_GetArraySize(answers) && print_answers(cli, answers, result < 0 ? NULL : err) < 0)
+        return -1;
+    return result < 0 ? -1 : DF_EXIT_OK;
 }
 
 int df_cmd_create(struct df_cli *cli, struct df_err *err)

@@ -150,7 +150,7 @@ static int fetch(struct df_cli *cli, struct edit *e, struct df_err *err)
 
 static int send(struct df_cli *cli, const struct edit *e, bool *ret_changed, struct df_err *err)
 {
-    DF_JSON cJSON *doc = NULL, *now = NULL;
+    DF_JSON cJSON *doc = NULL, *now = NULL, *stored = NULL;
     if (df_yaml_parse(e->text, strlen(e->text), &doc, NULL, err) < 0)
         return -1;
     const char *name = df_json_str(doc, "metadata.name");
@@ -158,7 +158,7 @@ static int send(struct df_cli *cli, const struct edit *e, bool *ret_changed, str
         return df_fail(err, DF_ERR_USER, "metadata.name: must stay %s", e->name);
     if (df_cli_call(cli, "GET", e->path, NULL, &now, err) < 0)
         return -1;
-    return df_replace_document(cli, e->path, now, doc, ret_changed, err);
+    return df_replace_document(cli, e->path, now, doc, ret_changed, &stored, err);
 }
 
 /* Keeps the file, so that the text is not lost. */

@@ -25,8 +25,10 @@ int df_client_part(const cJSON *doc, bool keep_version, cJSON **ret, struct df_e
         return df_fail_oom(err);
     cJSON *metadata = cJSON_GetObjectItemCaseSensitive(copy, "metadata");
     /* Without a uid the status was written by hand: the service refuses it with an explanation. */
-    if (cJSON_HasObjectItem(metadata, "uid"))
+    if (cJSON_HasObjectItem(metadata, "uid")) {
         cJSON_DeleteItemFromObjectCaseSensitive(copy, "status");
+        cJSON_DeleteItemFromObjectCaseSensitive(copy, "warnings");
+    }
     for (size_t i = 0; i < DF_ARRAY_SIZE(set_by_service); i++)
         cJSON_DeleteItemFromObjectCaseSensitive(metadata, set_by_service[i]);
     if (!keep_version)
@@ -60,8 +62,17 @@ static int fail_stale(const cJSON *old, const char *version, struct df_err *err)
                           name);
 }
 
+void df_tell_warnings(const cJSON *answer)
+{
+    const cJSON *warning = NULL;
+    cJSON_ArrayForEach (warning, df_json_at(answer, "warnings")) {
+        if (cJSON_IsString(warning))
+            df_cli_note("warning: %s", warning->valuestring);
+    }
+}
+
 int df_replace_document(struct df_cli *cli, const char *path, const cJSON *old, const cJSON *doc,
-                        bool *ret_changed, struct df_err *err)
+                        bool *ret_changed, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *own = NULL, *stored = NULL;
     bool same = false;
@@ -69,7 +80,7 @@ int df_replace_document(struct df_cli *cli, const char *path, const cJSON *old, 
         return -1;
     *ret_changed = false;
     if (same)
-        return 0;
+        return (*ret = cJSON_Duplicate(old, true)) ? 0 : df_fail_oom(err);
     cJSON *metadata = df_json_object_at(own, "metadata");
     const char *newest = df_json_str(old, "metadata.resourceVersion");
     const char *version = df_json_str(own, "metadata.resourceVersion");
@@ -86,5 +97,7 @@ int df_replace_document(struct df_cli *cli, const char *path, const cJSON *old, 
     if (df_cli_call(cli, "PUT", whole, own, &stored, err) < 0)
         return -1;
     *ret_changed = !df_streq(newest, df_json_str(stored, "metadata.resourceVersion"));
+    df_tell_warnings(stored);
+    *ret = DF_TAKE(stored);
     return 0;
 }

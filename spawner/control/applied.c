@@ -468,9 +468,7 @@ static int admit_step(struct df_control *c, const cJSON *task, struct df_err *er
         df_queue_wake(c->queue, DF_KIND_RUN, run);
         return 0;
     }
-    (void)df_fail(
-        &why, DF_ERR_USER,
-        "spec.action: steps are made by the service; apply a Run, or the action workflow");
+    (void)df_task_refuse_step(task, &why);
     return refuse(c, DF_KIND_TASK_ACTION, task, &why, err);
 }
 

@@ -241,13 +241,14 @@ static void add_headers(const struct transaction *t, struct MHD_Response *r)
                                                                 : "Bearer realm=\"dayfly\"");
 }
 
-/* What every request meets until it is over, and a line of its own tells when it begins. NULL: the
- * failure is another one. */
+/* What every request meets until it is over. A line of its own tells when it begins; of a full disk
+ * the first of these lines does. NULL: the failure is another one. */
 static struct df_log_gate *gate_of(struct transaction *t)
 {
     struct df_api *a = t->req.api;
     return df_streq(t->err.reason, "NoLeader")         ? &a->leaderless
            : df_streq(t->err.reason, "StorageRefused") ? &a->storeless
+           : t->res.status == 507                      ? &a->full
                                                        : NULL;
 }
 

@@ -40,6 +40,7 @@ struct df_api {
 
     struct df_log_gate leaderless; /* lines about requests that no leader could execute */
     struct df_log_gate storeless;  /* and about those that the store of the blobs refused */
+    struct df_log_gate full;       /* and about those that found a full disk */
 
     struct df_metric *requests; /* method, route, code */
     struct df_metric *seconds;  /* route */

@@ -39,6 +39,6 @@ bool df_waiting_clear(cJSON *doc)
 char *df_waiting_text(const cJSON *waiting, bool in_vain)
 {
     const char *since = df_json_str(waiting, "since"), *message = df_json_str(waiting, "message");
-    return df_strf("%s since %s: %s", in_vain ? "waited in vain" : "waits",
-                   since ? since : "some time", message ? message : "");
+    return df_strf("%s%s%s: %s", in_vain ? "waited in vain" : "waits", since ? " since " : "",
+                   since ? since : "", message ? message : "");
 }

@@ -11,6 +11,20 @@ bool df_task_is_workflow(const cJSON *task)
     return df_streq(df_json_str(task, "spec.action"), DF_ACTION_WORKFLOW);
 }
 
+int df_task_refuse_step(const cJSON *task, struct df_err *err)
+{
+    static const char *const asked[][2] = {{"plan", "dry-run"}, {"plan-destroy", "destroy"}};
+    const char *action = df_json_str(task, "spec.action"), *run = "provision";
+    for (size_t i = 0; i < DF_ARRAY_SIZE(asked); i++)
+        run = df_streq(action, asked[i][0]) ? asked[i][1] : run;
+    return df_fail_reason(
+        err, DF_ERR_USER, "InvalidDocument",
+        "spec.action: only " DF_ACTION_WORKFLOW
+        " can be asked for; \"%.32s\" is a step of a Run, which the service makes: "
+        "ask for a Run with action: %s instead",
+        action ? action : "", run);
+}
+
 /* ---- rules ---- */
 
 /* <namespace>/<kind>/<name> or <kind>/<name> */

@@ -18,6 +18,10 @@
 /* Is this TaskAction a workflow? */
 bool df_task_is_workflow(const cJSON *task);
 
+/* Refuses a TaskAction with another action, which somebody asked for: names the Run to ask for
+ * instead. Class USER, reason InvalidDocument. Returns -1. */
+int df_task_refuse_step(const cJSON *task, struct df_err *err);
+
 /* The rows of its spec. */
 extern const struct df_field df_workflow_rows[];
 

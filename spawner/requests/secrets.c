@@ -218,3 +218,30 @@ int df_request_check_secrets(struct df_spawner *s, const cJSON *executor, enum d
         return -1;
     return check_entrusted(of_sources, name, actor, err);
 }
+
+static bool is_missing(struct df_spawner *s, const char *name)
+{
+    DF_JSON cJSON *use = NULL;
+    struct df_err why = {0};
+    return *name && df_vault_get_use(s->vault, name, &use, &why) < 0 && why.cls == DF_ERR_NOT_FOUND;
+}
+
+static int add_warning(cJSON *doc, const struct df_secret_place *p, struct df_err *err)
+{
+    cJSON *list = df_json_array_at(doc, "warnings");
+    const char *key = cJSON_GetStringValue(cJSON_GetArrayItem(df_json_at(p->entry, "keys"), 0));
+    DF_FREE char *text =
+        df_strf("%s: secret \"%s\" does not exist yet, and until then steps of "
+                "executor %s fail: `dayfly secret set %s %s` makes it",
+                p->path, p->name, df_json_str(doc, "metadata.name"), p->name, key ? key : "KEY");
+    return list && text ? df_json_append_str(list, text, err) : df_fail_oom(err);
+}
+
+int df_request_warn_of_secrets(struct df_spawner *s, cJSON *doc, struct df_err *err)
+{
+    struct df_secret_place p;
+    for (size_t i = 0; df_secret_place_at(df_json_at(doc, "spec"), i, &p); i++)
+        if (is_missing(s, p.name) && add_warning(doc, &p, err) < 0)
+            return -1;
+    return 0;
+}

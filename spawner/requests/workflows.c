@@ -79,9 +79,7 @@ static int check_document(cJSON *doc, struct df_err *err)
     if (!doc)
         return df_fail(err, DF_ERR_USER, "a body with the TaskAction is required");
     if (df_json_str(doc, "spec.action") && !df_task_is_workflow(doc))
-        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
-                              "spec.action: only " DF_ACTION_WORKFLOW
-                              " can be asked for; the others are steps of runs");
+        return df_task_refuse_step(doc, err);
     if (df_model_admit(DF_KIND_TASK_ACTION, doc, NULL, err) < 0)
         return -1;
     return df_keep_reserved(doc, NULL, err);

@@ -574,7 +574,7 @@ int df_step_result(struct df_spawner *s, const char *uid, const char *token, con
         /* tofu has ended before its runner reports */
         if (df_unrecorded_find(s, task, &unrecorded, err) < 0 ||
             df_lock_holder_explain(s, task, body, &explained, err) < 0 ||
-            (!explained && df_wait_explain(task, body, &explained, err) < 0))
+            (!explained && df_wait_explain(s, task, body, &explained, err) < 0))
             return -1;
     }
     r.unrecorded = unrecorded;

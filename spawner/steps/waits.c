@@ -1,5 +1,7 @@
 #include "spawner/steps/waits.h"
 
+#include <errno.h>
+
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
@@ -147,8 +149,18 @@ static void change(struct df_spawner *s, enum df_kind kind, const char *name, df
     int result = kind == DF_KIND_TASK_ACTION
                      ? df_task_modify(s, name, how, arg, NULL, &why)
                      : df_store_modify(s->store, kind, name, how, arg, NULL, &why);
-    if (result < 0 && why.cls != DF_ERR_NOT_FOUND)
-        df_warn("%s %s: what it waits for is not noted: %s", df_kind_name(kind), name, why.message);
+    unsigned skipped = 0;
+    if (result < 0 && why.cls != DF_ERR_NOT_FOUND &&
+        df_log_gate_passes(&s->waits.unnoted, df_mono_us(), &skipped))
+        df_warn("%s %s: what it waits for is not noted: %s (%u such lines before it are left out)",
+                df_kind_name(kind), name, why.message, skipped);
+}
+
+/* How a step ends that waited for the store of states, plans and logs in vain. */
+static const char *reason_of_store(const struct df_err *why)
+{
+    bool full = why->os_errno == ENOSPC || why->os_errno == EDQUOT;
+    return full ? "DiskFull" : "StorageUnavailable";
 }
 
 /* How the step ends if its wait has no end; NULL: not because of it. */
@@ -157,9 +169,10 @@ static const char *reason_of(const struct df_spawner *s, const struct df_wait_ca
 {
     if (c->is_aside)
         return NULL;
+    struct df_err store = {0};
     if (df_reason_is_known(why->reason))
         return why->reason;
-    return df_blob_check(s->blobs, NULL) < 0 ? "StorageUnavailable" : NULL;
+    return df_blob_check(s->blobs, &store) < 0 ? reason_of_store(&store) : NULL;
 }
 
 static int find(struct df_spawner *s, const struct df_wait_case *c, cJSON **ret)
@@ -243,12 +256,34 @@ static bool blames_storage(const char *reason)
            df_streq(reason, "RunnerFailed");
 }
 
-int df_wait_explain(const cJSON *task, const cJSON *result, cJSON **ret, struct df_err *err)
+/* What the step waited for: as its document says; else, for the documents may be on the same disk, as
+ * the store of its state fails now. NULL: for nothing. The caller deletes. */
+static cJSON *cause_of(struct df_spawner *s, const cJSON *task)
 {
-    const cJSON *waiting = df_waiting_of(task);
-    const char *reason = df_json_str(waiting, "reason"), *said = df_json_str(result, "message");
+    struct df_err why = {0};
+    if (df_json_str(df_waiting_of(task), "reason"))
+        return cJSON_Duplicate(df_waiting_of(task), true);
+    if (!df_storage_is_managed(task) || df_blob_check(s->blobs, &why) == 0)
+        return NULL;
+    cJSON *cause = cJSON_CreateObject();
+    const char *reason = df_reason_is_known(why.reason) ? why.reason : reason_of_store(&why);
+    if (df_json_add_str(cause, "reason", reason, NULL) == 0 &&
+        df_json_add_str(cause, "message", why.message, NULL) == 0)
+        return cause;
+    cJSON_Delete(cause);
+    return NULL;
+}
+
+int df_wait_explain(struct df_spawner *s, const cJSON *task, const cJSON *result, cJSON **ret,
+                    struct df_err *err)
+{
+    const char *said = df_json_str(result, "message");
     *ret = NULL;
-    if (!reason || !blames_storage(df_json_str(result, "reason")))
+    if (!blames_storage(df_json_str(result, "reason")))
+        return 0;
+    DF_JSON cJSON *waiting = cause_of(s, task);
+    const char *reason = df_json_str(waiting, "reason");
+    if (!reason)
         return 0;
     DF_JSON cJSON *copy = cJSON_Duplicate(result, true);
     DF_FREE char *since = df_waiting_text(waiting, true);

@@ -33,9 +33,9 @@ void df_wait_forget(struct df_spawner *s, enum df_kind kind, const char *name);
 /* A process before this one wrote into the TaskAction that it waits: the next success ends that. */
 void df_wait_adopt(struct df_spawner *s, const cJSON *task);
 
-/* A result that blames the state, while the step waits for the storage: *ret is a copy that names the
- * storage, which the caller deletes; else NULL. */
-int df_wait_explain(const cJSON *task, const cJSON *result, cJSON **ret,
+/* A result that blames the state, while the step waits for the storage, or the storage fails: *ret is
+ * a copy that names the storage, which the caller deletes; else NULL. */
+int df_wait_explain(struct df_spawner *s, const cJSON *task, const cJSON *result, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
 
 /* When nobody uses it any more. */

@@ -6,6 +6,7 @@ import http.client
 import json
 import os
 import socket
+import subprocess
 import threading
 import urllib.parse
 
@@ -410,3 +411,25 @@ def test_followers_of_a_server_that_is_killed_see_the_end_from_its_successor(hom
     rest = events(server, "/v1/runs/net-1/log?follow=true", {"Last-Event-ID": seen[-1]["id"]})
     assert text_of(seen) + text_of(rest) == server.request("GET", "/v1/runs/net-1/log")[2].decode()
     assert json.loads(rest[-1]["data"])["phase"] == "Succeeded"
+
+
+def test_a_full_disk_is_told_to_each_caller_and_once_a_minute_in_the_log(home):
+    data = home.directory / "small"
+    data.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", data], capture_output=True, check=False).returncode:
+        pytest.skip("no right to mount")
+    try:
+        module = home.module("net", MODULE)
+        with Server(home, data=data) as server:
+            with open(data / "filler", "wb", buffering=0) as filler, pytest.raises(OSError):
+                while True:
+                    filler.write(b"x" * 4096)
+            answers = [server.request("POST", "/v1/executors", {**document(f"e{i}", module), "metadata": {
+                "name": f"e{i}", "annotations": {"note": "x" * 60000}}}) for i in range(20)]
+            (data / "filler").unlink()
+            create(server, "after", module)
+        assert {status for status, _, _ in answers} == {507} and problem(answers[0][2]) == "OutOfSpace"
+        told = [line for line in server.log.read_text().splitlines() if "POST /v1/executors" in line]
+        assert len(told) == 1 and "No space left on device" in told[0], told
+    finally:
+        subprocess.run(["umount", data], check=True)

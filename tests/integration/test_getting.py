@@ -171,6 +171,34 @@ def test_lists_are_filtered_by_state_status_and_phase_and_pages_go_on(three, ser
         assert server.request("GET", f"/v1/{path}")[0] == 400, path
 
 
+def test_an_executor_that_names_a_missing_secret_is_made_with_a_warning_and_the_command(home, server):
+    module = home.module("hello", HELLO)
+    spec = {"source": {"url": f"file://{module}", "kind": "directory", "secretRef": {"name": "git"}},
+            "secrets": [{"name": "db", "keys": ["password"]}, {"name": "there"}],
+            "integrations": [{"provider": "datadog", "secretRef": {"name": "dd"}}]}
+    document = {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": "e"}, "spec": spec}
+    home.dayfly("secret", "set", "there", "key", input="v")
+    made = home.dayfly("create", "-f", "-", "-o", "json", input=json.dumps(document))
+    stored = json.loads(made.stdout)
+    for place, name, key in (("spec.secrets", "db", "password"), ("spec.integrations", "dd", "KEY"), ("spec.source.secretRef", "git", "KEY")):
+        (said,) = [w for w in stored["warnings"] if w.startswith(f'{place}: secret "{name}" does not exist yet')]
+        assert said.endswith(f"`dayfly secret set {name} {key}` makes it") and f"dayfly: warning: {said}\n" in made.stderr
+    assert len(stored["warnings"]) == 3
+    assert "warnings" not in home.json("get", "executor", "e"), "it is said once, and stored nowhere"
+    # What -o prints goes back; a change says what is still missing, and nothing when nothing is.
+    stored["spec"]["description"] = "changed"
+    home.dayfly("secret", "set", "dd", "api_key", input="v")
+    changed = home.dayfly("apply", "-f", "-", input=json.dumps(stored))
+    assert changed.stdout == "executor/e changed\n" and changed.stderr.count("dayfly: warning: ") == 2
+    for name in ("db", "git"):
+        home.dayfly("secret", "set", name, "password", input="v")
+    status, _, body = server.request("PATCH", "/v1/executors/e", {"spec": {"description": "again"}})
+    assert status == 200 and "warnings" not in json.loads(body)
+    both = [{**document, "metadata": {"name": name}} for name in ("f", "g")]
+    listed = home.json("create", "-f", "-", input="\n---\n".join(map(json.dumps, both)))
+    assert [i["metadata"]["name"] for i in listed["items"]] == ["f", "g"]
+
+
 def test_a_selector_that_makes_no_sense_is_refused(three):
     assert "team>1" in three.dayfly("get", "executors", "-l", "team>1", code=3).stderr
     assert "have no labels" in three.dayfly("get", "secrets", "-l", "a=b", code=3).stderr

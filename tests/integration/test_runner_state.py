@@ -1,6 +1,8 @@
 """dayfly-runner alone, with its state behind HTTP."""
 
 import json
+import re
+import subprocess
 
 import pytest
 
@@ -117,6 +119,28 @@ def test_a_state_that_cannot_be_stored_is_kept_and_said(either_home, state_serve
     kept = json.loads((steps.report / "errored-state").read_text())
     assert [r["name"] for r in kept["resources"]] == ["hello"]
     assert not (steps.work / "module" / "errored.tfstate").exists()
+
+
+FILLS = """resource "terraform_data" "fills" {
+  provisioner "local-exec" { command = "cat /dev/zero >filler || true" }
+}
+"""
+
+
+def test_a_state_that_no_disk_had_room_for_is_not_said_to_be_kept(either_home, state_server):
+    steps, small = Steps(either_home, FILLS), either_home.directory / "small"
+    small.mkdir()
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=8m", "none", small], capture_output=True, check=False).returncode:
+        pytest.skip("no right to mount")
+    try:
+        steps.run("plan", "Planned", state=state_server.document())
+        state_server.refuse = {"POST": 409}
+        result = steps.run("apply", "StateRefused", code=2, state=state_server.document(), work=small / "step")
+    finally:
+        subprocess.run(["umount", "-l", small], check=True)
+    assert "the errored state is cut off: the log has what the tool could print of it" in result["message"], result
+    assert "push it" not in result["message"]
+    assert re.search('"name": ?"fills"', steps.log()), "the tool prints what it cannot write"
 
 
 @pytest.mark.parametrize("ends", ["well", "badly"])

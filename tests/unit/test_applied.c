@@ -376,12 +376,22 @@ static void a_step_that_was_made_by_half_is_made_anew(void **state)
     assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "spec.source.url", "file:///nowhere");
 }
 
-static void a_step_that_no_run_waits_for_is_refused(void **state)
+static void a_step_that_no_run_waits_for_is_refused_and_the_run_to_ask_for_named(void **state)
 {
+    static const struct {
+        const char *name, *action, *run;
+    } cases[] = {{"one", "plan", "a Run with action: dry-run"},
+                 {"two", "plan-destroy", "a Run with action: destroy"},
+                 {"three", "apply", "a Run with action: provision"}};
     struct world *w = *state;
     start(w);
-    apply(w, DF_KIND_TASK_ACTION, "mine", "{'action':'plan','runRef':{'name':'none'}}");
-    await_condition(w, DF_KIND_TASK_ACTION, "mine", "Failed", "True", "InvalidDocument");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *spec = df_strf("{'action':'%s','runRef':{'name':'none'}}", cases[i].action);
+        apply(w, DF_KIND_TASK_ACTION, cases[i].name, spec);
+        await_condition(w, DF_KIND_TASK_ACTION, cases[i].name, "Failed", "True", "InvalidDocument");
+        DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, cases[i].name);
+        assert_non_null(strstr(df_task_message(task), cases[i].run));
+    }
 }
 
 /* ---- notes ---- */
@@ -535,7 +545,7 @@ int main(void)
         TEST(a_run_of_an_unknown_action_is_not_executed_and_frees_the_queue),
         TEST(a_run_of_an_unknown_action_ends_after_its_step_that_is_under_way),
         TEST(a_step_that_was_made_by_half_is_made_anew),
-        TEST(a_step_that_no_run_waits_for_is_refused),
+        TEST(a_step_that_no_run_waits_for_is_refused_and_the_run_to_ask_for_named),
         TEST(a_decision_and_a_cancel_that_nobody_signed_are_signed),
         TEST(a_stamped_document_names_who_wrote_it),
         TEST(a_stamp_counts_for_nothing_without_the_policy),

@@ -1,4 +1,5 @@
 /* What a run or step waits for: steps/waits.h writes it into the document, and model/task.c ends it. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,6 +9,8 @@
 
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/blob/backend.h"
+#include "common/blob/health.h"
 #include "spawner/model/waiting.h"
 #include "spawner/steps/waits.h"
 #include "tests/unit/step_world.h"
@@ -191,13 +194,41 @@ static void an_end_that_blames_the_lock_names_what_the_step_waited_for(void **st
         DF_JSON cJSON *result = cJSON_CreateObject(), *explained = NULL;
         assert_int_equal(df_json_add_str(result, "reason", cases[i].reason, NULL), 0);
         assert_int_equal(df_json_add_str(result, "message", "Error acquiring the lock", NULL), 0);
-        assert_int_equal(df_wait_explain(task, result, &explained, NULL), 0);
+        assert_int_equal(df_wait_explain(&w->s, task, result, &explained, NULL), 0);
         const char *reason = df_json_str(explained, "reason");
         if (explained ? !df_streq(reason, cases[i].named) : cases[i].named != NULL)
             fail_msg("%s: %s", cases[i].reason, reason ? reason : "as it is");
         if (explained)
             assert_non_null(strstr(df_json_str(explained, "message"), "the bucket is away"));
     }
+}
+
+static void tell_nobody(void *arg, enum df_err_class cls, const char *message)
+{
+    (void)arg;
+    (void)cls;
+    (void)message;
+}
+
+/* The documents are on the same disk: what the step waits for was never written into its own. */
+static void an_end_that_blames_the_state_names_the_full_disk_that_no_document_names(void **state)
+{
+    static const struct df_blob_service service = {.place = "/data", .tell = tell_nobody};
+    struct world *w = *state;
+    struct df_err full = {0};
+    (void)await_start(w, STEP);
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, STEP), *explained = NULL;
+    DF_JSON cJSON *result = json("{'reason':'StateUnavailable','message':'giving up'}");
+    assert_int_equal(df_blob_serve(w->s.blobs, &service, NULL), 0);
+    assert_int_equal(df_wait_explain(&w->s, task, result, &explained, NULL), 0);
+    assert_null(explained);
+    (void)df_fail_errno(&full, ENOSPC, "write");
+    df_blob_health_note(w->s.blobs->health, DF_BLOB_WRITES, &full);
+    assert_int_equal(df_wait_explain(&w->s, task, result, &explained, NULL), 0);
+    assert_string_equal(df_json_str(explained, "reason"), "DiskFull");
+    const char *message = df_json_str(explained, "message");
+    assert_non_null(strstr(message, "waited in vain: /data cannot be written since "));
+    assert_non_null(strstr(message, "No space left on device (the runner: giving up)"));
 }
 
 int main(void)
@@ -213,6 +244,7 @@ int main(void)
         TEST(a_wait_that_was_told_before_a_restart_ends_with_the_next_success),
         TEST(an_ended_step_waits_for_nothing),
         TEST(only_so_many_things_are_watched),
+        TEST(an_end_that_blames_the_state_names_the_full_disk_that_no_document_names),
         TEST(an_end_that_blames_the_lock_names_what_the_step_waited_for),
     };
     return cmocka_run_group_tests_name("waits", tests, NULL, NULL);
