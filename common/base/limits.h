@@ -172,7 +172,7 @@
 #define DF_LIMIT_ARCHIVE_RATIO 200 /* unpacked to packed, once past 16 MiB: a bomb */
 #define DF_LIMIT_ARCHIVE_PATH 1024
 #define DF_LIMIT_ARCHIVE_DEPTH 64
-#define DF_LIMIT_TREE_ENTRIES 1000000 /* files of one source, archive or not */
+#define DF_LIMIT_TREE_ENTRIES 1000000      /* files of one source, archive or not */
 #define DF_LIMIT_IGNORE_FILE (64 * DF_KIB) /* one .terraformignore */
 #define DF_LIMIT_IGNORE_RULES 1000         /* of a source; each is compared with each path */
 #define DF_LIMIT_FOLLOWED_LINKS 8          /* out of a source, one in what another leads to */
