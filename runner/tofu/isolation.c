@@ -85,11 +85,11 @@ static int protect_kernel(struct df_wall *w, struct df_err *err)
                           : 0;
 }
 
+/* A user's own part of the control groups, as desktops have it, ends and stops their processes. */
 static int auto_machine(struct df_wall *w, const struct df_strs *secrets, struct df_err *err)
 {
-    if (df_hiding_everywhere(w, secrets, err) < 0)
-        return -1;
-    if (geteuid() == 0 && df_wall_add(w, DF_WALL_READ_ONLY, "/sys", err) < 0)
+    if (df_hiding_everywhere(w, secrets, err) < 0 ||
+        df_wall_add(w, DF_WALL_READ_ONLY, "/sys", err) < 0)
         return -1;
     return protect_kernel(w, err);
 }
