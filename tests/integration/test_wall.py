@@ -470,7 +470,7 @@ def test_the_runner_does_not_follow_a_folder_that_the_module_made_a_link(home):
 def test_the_runner_does_not_follow_a_link_of_the_module_to_the_key(home):
     with dayfly.Server(home) as server:
         module = home.module("linker", LINKER)
-        home.dayfly("run", module, "--var", f"key={server.data}/key", "--auto-approve", code=1)
+        home.dayfly("run", module, "--var", f"key={server.data}/key", "--auto-approve", code=2)
         key = (server.data / "key").read_bytes().strip()
         server.stop()
         kept = [f for f in server.data.rglob("*") if f.is_file() and f.name != "key" and key in f.read_bytes()]
