@@ -280,8 +280,10 @@
 #define DF_LIMIT_ANNOTATION ((int64_t)65536)
 
 /* ---- what a step sees (common/process/wall.h) ----
- * Entries of a wall: about 60 are used. Each holds a descriptor between fork and exec. */
-#define DF_LIMIT_WALL 128
+ * Entries of a wall: about 60 are used. Those that show hold a descriptor between fork and exec. */
+#define DF_LIMIT_WALL 256
+/* The list of mounts (common/process/mounts.h): a line of about 150 bytes for each of them. */
+#define DF_LIMIT_MOUNTINFO (4 * DF_MIB)
 /* With engine.local.isolation: strict, for each process of the tool. A large module has some dozens
  * of providers with 20 threads each, and needs 2 to 4 GiB in the largest one. */
 #define DF_LIMIT_STEP_PROCESSES 8192

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 
 #include "common/base/fs.h"
+#include "common/process/mounts.h"
 
 /* A folder with more is no folder of keys and certificates, but one of programs. */
 enum { FOLDER_FILES_MAX = 100 };
@@ -88,7 +89,7 @@ static int add_secret(const char *path, const struct df_wall *own, struct df_str
                       struct df_err *err)
 {
     DF_FREE char *real = realpath(path, NULL);
-    if (!real || !is_directory(real)) {
+    if (own && (!real || !is_directory(real))) {
         if (add_folder(path, own, ret, err) < 0 || (real && add_folder(real, own, ret, err) < 0))
             return -1;
     }
@@ -97,13 +98,26 @@ static int add_secret(const char *path, const struct df_wall *own, struct df_str
     return 0;
 }
 
+static int add_other_names(struct df_strs *found, struct df_err *err)
+{
+    DF_MOUNTS struct df_mounts mounts = {0};
+    DF_STRS struct df_strs others = {0};
+    if (df_mounts_read(&mounts, err) < 0)
+        return -1;
+    for (size_t i = 0; i < found->len; i++)
+        df_mounts_other_names(&mounts, found->items[i], &others);
+    for (size_t i = 0; i < others.len; i++)
+        add_found(found, others.items[i]);
+    return df_strs_check(&others, err);
+}
+
 int df_hiding_find(const struct df_strs *secrets, const struct df_wall *own, struct df_strs *ret,
                    struct df_err *err)
 {
     for (size_t i = 0; i < secrets->len; i++)
         if (add_secret(secrets->items[i], own, ret, err) < 0)
             return -1;
-    return df_strs_check(ret, err);
+    return add_other_names(ret, err) < 0 ? -1 : df_strs_check(ret, err);
 }
 
 /* ---- laying ---- */

@@ -11,9 +11,9 @@
 #include "common/process/wall.h"
 
 /* What has to be hidden so that nobody sees these secrets: their real paths, those of directories
- * whole. The folder of a file is hidden with it if it holds nothing but files, and nothing that `own`
+ * whole, and other places where the same is mounted. The folder of a file is hidden with it if it holds nothing but files, and nothing that `own`
  * shows: what covers a file alone is gone as soon as the file is replaced, and then a step that runs
- * sees the new one. ret: empty. */
+ * sees the new one. own NULL: without folders. ret: empty. */
 int df_hiding_find(const struct df_strs *secrets, const struct df_wall *own, struct df_strs *ret,
                    struct df_err *err) DF_MUST_CHECK;
 

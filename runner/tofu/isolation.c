@@ -35,12 +35,14 @@ static int list_secrets(const cJSON *paths, struct df_strs *ret, struct df_err *
     return df_strs_check(ret, err);
 }
 
-static int add_hidden(const cJSON *paths, struct df_isolation *i, struct df_err *err)
+/* What no source may contain: by every name. */
+static int add_hidden(struct df_isolation *i, struct df_err *err)
 {
-    if (list_secrets(paths, &i->secrets, err) < 0)
+    DF_STRS struct df_strs found = {0};
+    if (df_hiding_find(&i->secrets, NULL, &found, err) < 0)
         return -1;
-    for (size_t n = 0; n < i->secrets.len; n++)
-        if (df_wall_add(&i->hidden, DF_WALL_HIDDEN, i->secrets.items[n], err) < 0)
+    for (size_t n = 0; n < found.len; n++)
+        if (df_wall_add(&i->hidden, DF_WALL_HIDDEN, found.items[n], err) < 0)
             return -1;
     return 0;
 }
@@ -52,7 +54,8 @@ int df_isolation_read(const cJSON *handoff, struct df_isolation *ret, struct df_
     if (mode && !i.is_strict && !df_streq(mode, "auto"))
         return df_fail(err, DF_ERR_USER, "isolation.mode: \"%.40s\" is neither auto nor strict",
                        mode);
-    if (i.is_on && add_hidden(df_json_at(handoff, "isolation.hidden"), &i, err) < 0) {
+    if (i.is_on && (list_secrets(df_json_at(handoff, "isolation.hidden"), &i.secrets, err) < 0 ||
+                    add_hidden(&i, err) < 0)) {
         df_isolation_free(&i);
         return -1;
     }
@@ -82,11 +85,11 @@ static int protect_kernel(struct df_wall *w, struct df_err *err)
                           : 0;
 }
 
+/* A user's own part of the control groups, as desktops have it, ends and stops their processes. */
 static int auto_machine(struct df_wall *w, const struct df_strs *secrets, struct df_err *err)
 {
-    if (df_hiding_everywhere(w, secrets, err) < 0)
-        return -1;
-    if (geteuid() == 0 && df_wall_add(w, DF_WALL_READ_ONLY, "/sys", err) < 0)
+    if (df_hiding_everywhere(w, secrets, err) < 0 ||
+        df_wall_add(w, DF_WALL_READ_ONLY, "/sys", err) < 0)
         return -1;
     return protect_kernel(w, err);
 }

@@ -1,9 +1,12 @@
 /* What a step sees of the secrets of its service, with the walls that its handoff makes. */
+#include <fcntl.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -253,6 +256,60 @@ static void keys_of_the_system_are_hidden_in_every_mode(void **state)
     }
 }
 
+static void bind(const char *top, const char *from, const char *to)
+{
+    DF_FREE char *source = at(top, from), *place = at(top, to);
+    assert_int_equal(df_fs_mkdirs(place, 0755, NULL), 0);
+    assert_int_equal(mount(source, place, NULL, MS_BIND, NULL), 0);
+}
+
+/* In a mount namespace of its own. Ends with 0 if nothing is seen. */
+static int look_at_second_mounts(const char *top, const char *mode)
+{
+    struct place p = {.top = top,
+                      .mode = mode,
+                      .secrets = "data,keys/key",
+                      .step = "{'providers': {'filesystemMirror': 'TOP'}}"};
+    if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) < 0)
+        return 2;
+    bind(top, "data", "twice");
+    bind(top, "data/blobs", "part of it");
+    bind(top, "keys", "mounted/keys");
+    bind(top, ".", "whole");
+    make_walls(&p);
+    DF_FREE char *seen =
+        seen_by(&p, "cd $TOP; cat twice/* twice/blobs/* 'part of it'/* mounted/keys/key "
+                    "whole/data/key whole/data/blobs/* whole/keys/key 2>/dev/null; "
+                    "cat mounted/open whole/open");
+    DF_FREE char *source = at(top, "part of it");
+    DF_CLOSE int fd = open(source, O_PATH | O_CLOEXEC);
+    bool is_refused = df_wall_touches_hidden(&p.isolation.hidden, fd);
+    release(&p);
+    if (strcmp(seen, "open open ") != 0 || !is_refused)
+        print_error("%s: \"%s\"\n", mode, seen);
+    return strcmp(seen, "open open ") == 0 && is_refused ? 0 : 1;
+}
+
+static void what_is_mounted_twice_is_hidden_at_each_place(void **state)
+{
+    int status;
+    if (geteuid() != 0)
+        skip();
+    put(*state, "data/key", "KEY");
+    put(*state, "data/blobs/state", "KEY");
+    put(*state, "keys/key", "KEY");
+    put(*state, "keys/sub/file", "KEY");
+    put(*state, "mounted/open", "open ");
+    put(*state, "open", "open ");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(modes); i++) {
+        pid_t pid = fork();
+        if (pid == 0)
+            _exit(look_at_second_mounts(*state, modes[i]));
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_int_equal(status, 0);
+    }
+}
+
 static void settings_of_the_kernel_are_no_files_that_root_may_write(void **state)
 {
     static const char script[] = "for f in /proc/sys/kernel/core_pattern /proc/sysrq-trigger "
@@ -298,6 +355,7 @@ int main(void)
         scratch_test(a_folder_with_something_shown_is_not_hidden),
         scratch_test(of_a_folder_with_folders_only_the_secret_is_hidden),
         scratch_test(keys_of_the_system_are_hidden_in_every_mode),
+        scratch_test(what_is_mounted_twice_is_hidden_at_each_place),
         scratch_test(settings_of_the_kernel_are_no_files_that_root_may_write),
         scratch_test(the_directory_of_temporary_files_is_there_before_a_step_could_make_it),
     };
