@@ -1,5 +1,6 @@
 #include "spawner/model/approval.h"
 
+#include "spawner/model/accepted.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/stamp.h"
 
@@ -53,6 +54,8 @@ int df_approval_check_approver(const struct df_approval_rules *rules, const cJSO
 {
     const char *requester = df_json_str(run, "spec.requestedBy");
     char why[256];
+    if (executor && df_executor_check_accepted(executor, err) < 0)
+        return -1;
     if (!is_separate(rules, executor))
         return 0;
     if (!df_stamp_is_name(requester))
@@ -73,7 +76,7 @@ bool df_approval_is_automatic(const struct df_approval_rules *rules, const cJSON
                               const cJSON *executor)
 {
     enum df_role role = DF_ROLE_NONE;
-    if (is_separate(rules, executor))
+    if (is_separate(rules, executor) || df_doc_is_refused(executor))
         return false;
     if (needs_no_look(executor))
         return true;

@@ -25,13 +25,16 @@ int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *ru
                           struct df_err *err) DF_MUST_CHECK;
 
 /* May this caller approve the run, as far as the requester is concerned? DENIED SelfApproval: the
- * caller is the requester, or one of the two is not known by name. executor: NULL if deleted. */
+ * caller is the requester, or one of the two is not known by name. Errors of
+ * df_executor_check_accepted(): an edit that is refused, or not checked yet, says nothing about who
+ * approves. executor: NULL if deleted. */
 int df_approval_check_approver(const struct df_approval_rules *rules, const cJSON *run,
                                const cJSON *executor, const char *caller,
                                struct df_err *err) DF_MUST_CHECK;
 
 /* Does a plan of this run need no look of a person? Asks the present executor, which may be another
- * one than at the run's creation. executor: NULL if deleted. */
+ * one than at the run's creation; one whose edit was refused does not say so. executor: NULL if
+ * deleted. */
 bool df_approval_is_automatic(const struct df_approval_rules *rules, const cJSON *run,
                               const cJSON *executor);
 

@@ -6,6 +6,7 @@
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "spawner/model/accepted.h"
 #include "spawner/model/approval.h"
 #include "spawner/model/beside.h"
 #include "spawner/model/errored_states.h"
@@ -14,6 +15,9 @@
 #include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
 #include "spawner/model/task_parts.h"
+
+/* How soon a run looks again at an executor whose edit is not checked yet. */
+#define UNCHECKED_US INT64_C(1000000)
 
 static bool is_action(const cJSON *run, enum df_action action)
 {
@@ -203,7 +207,12 @@ static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now
     if (expiry && now_us >= expiry)
         return finish_run("Failed", "PlanExpired",
                           "the plan expired before it was applied; start a new run");
-    return !recipe->steps[1].asks || is_approved(v) ? go_on(v, DF_RUN_APPLY) : ask_approval(v);
+    if (!recipe->steps[1].asks)
+        return go_on(v, DF_RUN_APPLY);
+    /* What an edit says about the approval counts when it was checked. */
+    if (!df_executor_is_accepted(v->executor))
+        return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = now_us + UNCHECKED_US};
+    return is_approved(v) ? go_on(v, DF_RUN_APPLY) : ask_approval(v);
 }
 
 /* ---- after the last step ---- */

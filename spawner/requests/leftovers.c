@@ -3,6 +3,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "spawner/model/accepted.h"
 #include "spawner/model/labels.h"
 #include "spawner/requests/owners.h"
 #include "spawner/steps/plans.h"
@@ -22,6 +23,8 @@ static int64_t age_of(const cJSON *executor, const char *path, int64_t fallback_
 
 struct df_retained df_retained_of(const struct df_config *c, const cJSON *executor)
 {
+    if (df_doc_is_refused(executor)) /* what it said before is not known */
+        return (struct df_retained){0};
     return (struct df_retained){
         .documents = df_json_int(executor, "spec.retention.runs", c->retain_runs),
         .versions = df_json_int(executor, "spec.retention.stateVersions", c->retain_versions),

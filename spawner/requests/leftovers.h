@@ -15,7 +15,8 @@ struct df_retained {
     int64_t logs_us;   /* age of logs of ended steps; 0: any */
 };
 
-/* As its spec.retention says, else the configuration. executor may be NULL. */
+/* As its spec.retention says, else the configuration; all while an edit of it is refused. executor may
+ * be NULL. */
 struct df_retained df_retained_of(const struct df_config *c, const cJSON *executor);
 
 /* Appends {kind, name} to removed; the second one with a count. */

@@ -80,6 +80,29 @@ def test_a_step_of_another_placement_gets_a_pod_of_its_own(home, namespace, tofu
         assert ready(namespace, 1) == first
 
 
+def test_a_runner_that_somebody_planted_gets_no_step(home, namespace, tofu):
+    """A Job with the name, the labels and the proof of one, for the next leader to find."""
+    with with_class(home, namespace, tofu, min=1, max=1) as world:
+        real = ready(namespace, 1).pop()
+        planted = namespace.get("job", real)
+        name = "standby-" + "e" * (len(real) - len("standby-"))
+        annotations = {k: v for k, v in planted["metadata"]["annotations"].items() if k.startswith("dayfly.dev/")}
+        assert "dayfly.dev/proof" in annotations
+        template = planted["spec"]["template"]
+        template["metadata"]["labels"] = {"planted": "yes"}
+        namespace.apply({"apiVersion": "batch/v1", "kind": "Job",
+                         "metadata": {"name": name, "labels": {**planted["metadata"]["labels"], "dayfly.dev/step-uid": name}, "annotations": annotations},
+                         "spec": {"suspend": True, "activeDeadlineSeconds": planted["spec"]["activeDeadlineSeconds"], "template": template}})
+        world.server.kill()
+        world.start()
+        wait_for("the next leader to find it", lambda: f"the Job {namespace.name}/{name} has the labels of a Job of this service, which did not make it"
+                 in world.server.log.read_text())
+        of_class(world, "net")
+        assert world.run("net")["run"]["status"]["reason"] == "Applied"
+        assert name not in {host_of(world, step) for step in ("net-1-plan", "net-1-apply")}
+        namespace.kubectl("delete", "job", name)
+
+
 SLEEPS = 'locals { x = sum([for i in range(400) : length([for j in range(400) : j if j % 7 == i % 7])]) }\n' + SMALL
 
 

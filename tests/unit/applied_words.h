@@ -123,4 +123,29 @@ static inline bool is_audited(struct world *w, const char *actor, const char *ro
     return false;
 }
 
+/* As `kubectl patch` under this name. */
+static inline void decide_as(struct world *w, const char *run, const char *stamp)
+{
+    DF_FREE char *annotations = df_strf("{'dayfly.dev/decided-by':'%s'}", stamp);
+    struct patch p = {"spec", "decision", "{'verdict':'approved'}"};
+    struct df_err err = {0};
+    DF_JSON cJSON *doc = get(w, DF_KIND_RUN, run);
+    assert_int_equal(set_member(doc, &p, &err), 0);
+    p = (struct patch){"metadata", "annotations", annotations};
+    assert_int_equal(set_member(doc, &p, &err), 0);
+    if (df_store_update(w->s.store, DF_KIND_RUN, doc, NULL, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static inline void await_message(struct world *w, const char *run, const char *part)
+{
+    for (;;) {
+        uint64_t mark = changes_mark(w);
+        DF_FREE char *message = value_of(w, DF_KIND_RUN, run, "status.message");
+        if (strstr(message, part))
+            return;
+        wait_for_change(w, mark);
+    }
+}
+
 #endif

@@ -411,31 +411,6 @@ static void a_decision_and_a_cancel_that_nobody_signed_are_signed(void **state)
 
 /* ---- names ---- */
 
-/* As `kubectl patch` under this name. */
-static void decide_as(struct world *w, const char *run, const char *stamp)
-{
-    DF_FREE char *annotations = df_strf("{'dayfly.dev/decided-by':'%s'}", stamp);
-    struct patch p = {"spec", "decision", "{'verdict':'approved'}"};
-    struct df_err err = {0};
-    DF_JSON cJSON *doc = get(w, DF_KIND_RUN, run);
-    assert_int_equal(set_member(doc, &p, &err), 0);
-    p = (struct patch){"metadata", "annotations", annotations};
-    assert_int_equal(set_member(doc, &p, &err), 0);
-    if (df_store_update(w->s.store, DF_KIND_RUN, doc, NULL, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
-static void await_message(struct world *w, const char *run, const char *part)
-{
-    for (;;) {
-        uint64_t mark = changes_mark(w);
-        DF_FREE char *message = value_of(w, DF_KIND_RUN, run, "status.message");
-        if (strstr(message, part))
-            return;
-        wait_for_change(w, mark);
-    }
-}
-
 static void a_stamped_document_names_who_wrote_it(void **state)
 {
     struct world *w = *state;

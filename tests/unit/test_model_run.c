@@ -45,11 +45,17 @@ static const char left_state[] =
     "{'metadata':{'labels':{'dayfly.dev/live':'true'}},'status':{'leavesState':true," ENDED(
         "Failed", "ApplyFailed") "}}";
 
-static const char executor_required[] = "{'spec':{'approval':'required'}}";
-static const char executor_errored[] =
-    "{'metadata':{'name':'net'},'spec':{'approval':'automatic'},'status':{'erroredStates':["
-    "{'step':'3f','run':'net-2','at':'" NOON "'}]}}";
-static const char executor_automatic[] = "{'spec':{'approval':'automatic'}}";
+static const char executor_required[] = "{'spec':{'approval':'required'},'status':{'revision':1}}";
+static const char executor_errored[] = "{'metadata':{'name':'net'},'spec':{'approval':'automatic'},"
+                                       "'status':{'revision':1,'erroredStates':["
+                                       "{'step':'3f','run':'net-2','at':'" NOON "'}]}}";
+static const char executor_automatic[] =
+    "{'spec':{'approval':'automatic'},'status':{'revision':1}}";
+static const char executor_unchecked[] =
+    "{'metadata':{'generation':2},'spec':{'approval':'automatic'},'status':{'revision':1}}";
+static const char executor_refused[] =
+    "{'spec':{'approval':'automatic'},'status':{'revision':1,'conditions':["
+    "{'type':'Progressing','status':'False','reason':'InvalidDocument'}]}}";
 
 /* ---- one by one ---- */
 
@@ -159,6 +165,10 @@ static const struct expectation expectations[] = {
      plan_empty, .next = DF_RUN_FINISH, .phase = "Succeeded", .reason = "Destroyed"},
     {"a plan with changes asks", "{'spec':{'action':'provision'}}", executor_required, plan_done,
      .next = DF_RUN_ASK},
+    {"an edit that was refused approves nothing", "{'spec':{'action':'provision'}}",
+     executor_refused, plan_done, .next = DF_RUN_ASK},
+    {"an edit that nobody has checked approves nothing yet", "{'spec':{'action':'provision'}}",
+     executor_unchecked, plan_done, .next = DF_RUN_WAIT},
     {"a plan that does not say asks", "{'spec':{'action':'provision'}}", executor_required,
      plan_silent, .next = DF_RUN_ASK},
     {"a destroy asks", "{'spec':{'action':'destroy'}}", executor_required, plan_done,
@@ -181,8 +191,9 @@ static const struct expectation expectations[] = {
     {"automatic approval with a separate approver", "{'spec':{'action':'provision'}}",
      executor_automatic, plan_done, .next = DF_RUN_ASK, .approval = {.separate = true}},
     {"automatic approval with a separate approver of the executor",
-     "{'spec':{'action':'provision'}}", "{'spec':{'approval':'automatic','separateApprover':true}}",
-     plan_done, .next = DF_RUN_ASK},
+     "{'spec':{'action':'provision'}}",
+     "{'spec':{'approval':'automatic','separateApprover':true},'status':{'revision':1}}", plan_done,
+     .next = DF_RUN_ASK},
     {"automatic approval of the executor", "{'spec':{'action':'provision'}}", executor_automatic,
      plan_done, .next = DF_RUN_APPLY},
     {"what waits for a person is not approved by a change of the executor",

@@ -1,4 +1,4 @@
-/* What people do with kubectl to an executor that is being deleted. */
+/* Edits with kubectl of an executor that an admin's secret is for, also while it is being deleted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -6,6 +6,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/requests/leftovers.h"
 #include "spawner/requests/secrets.h"
 #include "tests/unit/applied_words.h"
 
@@ -135,13 +136,79 @@ static void an_executor_that_is_being_deleted_takes_what_ends_it_and_no_other_ru
     }
 }
 
+/* ---- what an edit says about the approval ---- */
+
+static int set_approval(cJSON *doc, void *arg, struct df_err *err)
+{
+    char eve[] = "write eve";
+    (void)arg;
+    return set_source(doc, eve, err) < 0 ||
+                   df_json_set_str(df_json_object_at(doc, "spec"), "approval", "automatic", err) < 0
+               ? -1
+               : df_json_set(df_json_object_at(doc, "spec"), "separateApprover",
+                             cJSON_CreateFalse(), err);
+}
+
+static void await_refused_edit(struct world *w)
+{
+    change_executor(w, set_approval, NULL);
+    await_condition(w, DF_KIND_EXECUTOR, "net", "Failed", "True", "InvalidDocument");
+}
+
+static void apply_separate(struct world *w)
+{
+    believe_stamps(w);
+    start(w);
+    entrust(w, "clouds");
+    apply_as(w, DF_KIND_EXECUTOR, "net", "{" SOURCE ",'separateApprover':true}", "admin ann");
+    apply_as(w, DF_KIND_RUN, "first", RUN_NET, "write eve");
+}
+
+static void a_refused_edit_is_no_automatic_approval(void **state)
+{
+    struct world *w = *state;
+    apply_separate(w);
+    (void)await_start(w, "first-plan");
+    await_refused_edit(w);
+    play_plan(w, "first", "first-plan");
+    await_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
+}
+
+static void a_refused_edit_lets_nobody_approve_their_own_run(void **state)
+{
+    struct world *w = *state;
+    apply_separate(w);
+    play_plan(w, "first", "first-plan");
+    await_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
+    await_refused_edit(w);
+    decide_as(w, "first", "write eve");
+    await_message(w, "first",
+                  "the decision of eve is refused, WrongState: executor net was refused");
+    assert_value(w, DF_KIND_RUN, "first", "spec.decision", "");
+}
+
+static void a_refused_edit_removes_nothing(void **state)
+{
+    const struct world *w = *state;
+#define RETAINS(more) "{'spec':{'retention':{'runs':1,'stateVersions':1,'logs':'1h'}}" more "}"
+    DF_JSON cJSON *good = json(RETAINS(""));
+    DF_JSON cJSON *refused = json(
+        RETAINS(",'status':{'conditions':[{'type':'Progressing','reason':'InvalidDocument'}]}"));
+    assert_int_equal(df_retained_of(&w->config, good).versions, 1);
+    const struct df_retained all = df_retained_of(&w->config, refused);
+    assert_true(!all.documents && !all.versions && !all.age_us && !all.logs_us);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(an_edit_during_a_deletion_has_its_writers_rights),
         TEST(an_edit_right_behind_a_deletion_has_its_writers_rights),
         TEST(an_executor_that_is_being_deleted_takes_what_ends_it_and_no_other_run),
+        TEST(a_refused_edit_is_no_automatic_approval),
+        TEST(a_refused_edit_lets_nobody_approve_their_own_run),
+        TEST(a_refused_edit_removes_nothing),
     };
     (void)alarm(120); /* what never comes */
-    return cmocka_run_group_tests_name("applied_deletions", tests, NULL, NULL);
+    return cmocka_run_group_tests_name("applied_edits", tests, NULL, NULL);
 }
