@@ -40,8 +40,8 @@ static int read_after(struct df_context *c, struct df_buf *ret, struct df_err *e
 static bool has_same_resources(const struct states *s)
 {
     DF_SECRET_JSON cJSON *before = NULL, *after = NULL;
-    if (df_json_parse(df_buf_str(&s->before), s->before.len, &before, NULL) < 0 ||
-        df_json_parse(df_buf_str(&s->after), s->after.len, &after, NULL) < 0)
+    if (df_json_parse_nul(df_buf_str(&s->before), s->before.len, &before, NULL) < 0 ||
+        df_json_parse_nul(df_buf_str(&s->after), s->after.len, &after, NULL) < 0)
         return false;
     return df_json_equal(df_json_at(before, "resources"), df_json_at(after, "resources"));
 }

@@ -106,19 +106,25 @@ static int show_lines(struct df_held *h, struct df_err *err)
     return result;
 }
 
+static bool grow_entries(struct df_held *h)
+{
+    size_t cap = h->cap ? 2 * h->cap : 16;
+    struct entry *more = reallocarray(h->entries, cap, sizeof *more);
+    if (!more)
+        return false;
+    h->entries = more;
+    h->cap = cap;
+    return true;
+}
+
 static int add_entry(struct df_held *h, cJSON *event, const char *line, size_t n,
                      struct df_err *err)
 {
     struct entry e = {.event = event, .line = strndup(line, n), .n = n};
-    size_t cap = h->cap ? 2 * h->cap : 16;
-    struct entry *more =
-        h->count < h->cap ? h->entries : reallocarray(h->entries, cap, sizeof *more);
-    if (!e.line || !more) {
+    if (!e.line || (h->count == h->cap && !grow_entries(h))) {
         free_entry(&e);
         return df_fail_oom(err);
     }
-    h->cap = h->count < h->cap ? h->cap : cap;
-    h->entries = more;
     h->entries[h->count++] = e;
     h->bytes += n;
     return 0;

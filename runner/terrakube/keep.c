@@ -166,13 +166,21 @@ static int store_state(struct df_context *c, const struct kept *kept, struct df_
 
 /* ---- outputs ---- */
 
+/* A value with NUL is masked by its parts, as one of several lines is. */
+static int hide_value(struct df_context *c, char *value, struct df_err *err)
+{
+    for (char *nul = value; (nul = strstr(nul, DF_JSON_NUL));)
+        memset(nul, '\n', strlen(DF_JSON_NUL));
+    return df_output_hide_also(c->output, value, err);
+}
+
 /* Scripts get all outputs, and may print them. */
 static int hide_sensitive(struct df_context *c, const char *text, size_t n, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *outputs = NULL;
     DF_SECRET_STRS struct df_strs values = {0};
     const cJSON *output;
-    if (df_json_parse(text, n, &outputs, err) < 0)
+    if (df_json_parse_nul(text, n, &outputs, err) < 0)
         return -1;
     cJSON_ArrayForEach (output, outputs) {
         if (df_json_bool(output, "sensitive", false) &&
@@ -180,7 +188,7 @@ static int hide_sensitive(struct df_context *c, const char *text, size_t n, stru
             return -1;
     }
     for (size_t i = 0; i < values.len; i++)
-        if (df_output_hide_also(c->output, values.items[i], err) < 0)
+        if (hide_value(c, values.items[i], err) < 0)
             return -1;
     return df_strs_check(&values, err);
 }

@@ -4,6 +4,9 @@ import base64
 import json
 
 from lib.commands import on_terminal
+from lib.executor import Executor
+from lib.redis import Redis
+from lib.terrakube import Terrakube
 from test_api import bearer, guarded  # noqa: F401 (a fixture)
 
 # Both tools put a NUL into the JSON of events as \u0000; what is no UTF-8 is U+FFFD there already.
@@ -20,6 +23,14 @@ resource "terraform_data" "a" {
 }
 output "text" { value = base64decode("QQBC") }
 output "object" { value = { (base64decode("awBl")) = base64decode("AA==") } }
+"""
+
+
+HIDDEN = """
+output "token" {
+  value     = base64decode("czNjcmV0LWZpcnN0AHMzY3JldC1zZWNvbmQ=") # s3cret-first, NUL, s3cret-second
+  sensitive = true
+}
 """
 
 
@@ -97,3 +108,18 @@ def test_a_nul_in_a_state_and_in_outputs_is_kept(either_home):
     assert '"A\\u0000B"' in either_home.dayfly("outputs", "values", "-o", "yaml").stdout
     assert either_home.dayfly("plan", module).returncode == 0
     assert either_home.dayfly("destroy", module, "--auto-approve").returncode == 0
+
+
+def test_the_saved_output_of_a_job_of_terrakube_has_every_byte_and_its_scripts_no_value_with_a_nul(home, tmp_path):
+    with Redis(tmp_path / "redis") as redis, Terrakube("2.33", redis=redis) as api:
+        executor = Executor(home, api, redis)
+        script = """printf '%s\\n' "$terraformOutput" s3cret-second s3cret-first; echo script-done"""
+        command = {"runtime": "BASH", "script": script, "priority": 100, "before": False, "after": True, "verbose": False, "beforeInit": False}
+        job = api.job(api.workspace("net", executor.source(text=ODD + HIDDEN)), ("terraformApply", {"commandList": [command]}))
+        step = executor.run(job, TerrakubeEnableColorOutput="false")
+        assert step.status == "completed", executor.said()
+        saved = (executor.kept / "output" / api.organization / job.id / f"{step.id}.tfoutput").read_bytes()
+        assert lines(saved) == printed(home)
+        assert b"script-done" in saved and b"s3cret" not in saved
+        shown = json.loads(executor.states(job.workspace)[0].read_text())["values"]["outputs"]["token"]["value"]
+        assert shown == "s3cret-first\0s3cret-second"

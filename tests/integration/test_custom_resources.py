@@ -250,6 +250,18 @@ def test_what_only_the_spawner_can_refuse_says_so_and_can_be_mended(world, spec,
     world.phase("second", "Succeeded")
 
 
+def test_a_text_with_a_nul_keeps_nothing_else_from_being_read(world):
+    odd = world.executor("odd", description="a\0b")
+    odd["metadata"]["annotations"] = {"example.org/odd": "a\0b"}
+    world.namespace.apply(odd, world.executor())
+    executor = world.namespace.wait("executor", "odd", lambda e: e.get("status", {}).get("conditions"))
+    assert executor["status"]["status"] == "refused" and "control character" in json.dumps(executor["status"])
+    world.server.stop()
+    world.server.start()
+    world.namespace.apply(world.run("net-1", autoApprove=True))
+    world.phase("net-1", "Succeeded")
+
+
 def test_why_of_a_run_says_that_its_executor_is_missing(world):
     world.namespace.apply(world.run("first"))
     assert "Its executor net does not exist" in world.home.dayfly("why", "first").stdout
