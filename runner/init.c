@@ -9,6 +9,37 @@
 #include "runner/tool_run.h"
 
 #define INIT_TAIL (256 * DF_KIB)
+#define FOR_MODULES "source.credentials.forModules"
+
+/* True if `init` failed at a module on the host of the source, whose credentials it did not have. */
+static bool lacks_credentials(const struct df_context *c, const struct df_failure *f)
+{
+    static const char *const words[] = {
+        "could not read Username",     "could not read Password",
+        "Authentication failed",       "certificate verification failed",
+        "SSL certificate problem",     "Permission denied (publickey",
+        "Host key verification failed"};
+    DF_FREE char *host = df_source_host(df_json_str(c->doc, "source.url"));
+    bool is_theirs = host && (strstr(f->summary, host) || strstr(f->detail, host));
+    if (!df_json_at(c->doc, "source.credentials") || df_json_bool(c->doc, FOR_MODULES, false))
+        return false;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(words) && is_theirs; i++)
+        if (strstr(f->detail, words[i]) || strstr(f->summary, words[i]))
+            return true;
+    return false;
+}
+
+/* Puts the way out in front of what the tool said, which may be long. */
+static int advise_sharing(const struct df_context *c, const struct df_failure *f,
+                          struct df_err *err)
+{
+    char name[DF_TOOL_COMMAND_TEXT];
+    return df_fail_reason(
+        err, DF_ERR_USER, "InitFailed",
+        "%s: a module on the host of the source was not fetched. It gets the source's "
+        "credentials and certificates with source.secretRef.forModules: true. %.200s: %.400s",
+        df_tool_command_name(&c->tool, "init", name), f->summary, f->detail);
+}
 
 static int fail_init(struct df_context *c, const char *text, struct df_err *err)
 {
@@ -22,6 +53,10 @@ static int fail_init(struct df_context *c, const char *text, struct df_err *err)
                               "the source holds a terraform.tfstate with resources, but the state "
                               "is kept elsewhere and would start without them: remove the file if "
                               "that is intended");
+    if (lacks_credentials(c, &f)) {
+        c->logged = (struct df_failure){.summary = ""}; /* nobody has seen the advice */
+        return advise_sharing(c, &f, err);
+    }
     return df_failure_explain(&f, df_tool_command_name(&c->tool, "init", name), "InitFailed",
                               c->terrakube != NULL, err);
 }
@@ -55,10 +90,25 @@ static int add_trust(const struct df_context *c, struct df_strs *env, struct df_
     return 0;
 }
 
+/* *ret_dir: the files that git needs for it; NULL: none. To be removed after `init`. */
+static int share_source(const struct df_context *c, struct df_strs *env, char **ret_dir,
+                        struct df_err *err)
+{
+    if (!df_json_bool(c->doc, FOR_MODULES, false))
+        return 0;
+    *ret_dir = df_fs_join(c->dirs->secret, "modules");
+    if (!*ret_dir)
+        return df_fail_oom(err);
+    return df_fs_renew_dir(*ret_dir, err) < 0
+               ? -1
+               : df_source_share(df_json_at(c->doc, "source"), *ret_dir, env, err);
+}
+
 /* stage: the plugin cache; NULL: none. */
 static int run_in_environment(struct df_context *c, const struct df_plugin_stage *stage,
                               const struct df_strs *args, struct df_err *err)
 {
+    DF_FREE char *shared = NULL;
     DF_SECRET_STRS struct df_strs env = {0};
     for (size_t i = 0; i < c->workspace.env.len; i++)
         (void)df_strs_add(&env, c->workspace.env.items[i]);
@@ -66,10 +116,13 @@ static int run_in_environment(struct df_context *c, const struct df_plugin_stage
         (void)df_strs_set_env(&env, "TF_PLUGIN_CACHE_DIR", stage->directory);
     if (add_trust(c, &env, err) < 0 || df_strs_check(&env, err) < 0)
         return -1;
+    int failed = share_source(c, &env, &shared, err);
     c->commander.env = &env;
-    int failed = run_init(c, args, err);
+    if (!failed)
+        failed = run_init(c, args, err);
     c->commander.env = &c->workspace.env;
-    return failed;
+    /* Programs of the module start after `init`. */
+    return shared && df_fs_remove_tree(shared, failed ? NULL : err) < 0 ? -1 : failed;
 }
 
 static int run_with_cache(struct df_context *c, const struct df_strs *args, struct df_err *err)

@@ -4,6 +4,7 @@
  */
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/parse.h"
 #include "common/process/process.h"
 #include "runner/source/git.h"
 #include "runner/source/source.h"
@@ -132,36 +133,55 @@ static int add_askpass(struct df_git *g, struct df_err *err)
     return df_strs_check(&g->env, err);
 }
 
-/* Adds an ssh option with path, quoted for ssh and within single quotes: '"/a b/%%"'. */
+/* Adds an option of ssh's configuration with a path: "/a b/%%". */
 static int add_ssh_path(struct df_buf *b, const char *option, const char *path, struct df_err *err)
 {
     if (!path || strpbrk(path, "\"'\\"))
         return df_fail(err, DF_ERR_USER, "the data directory \"%s\" has a quote in its name", path);
-    (void)df_buf_addf(b, " -o '%s=\"", option);
+    (void)df_buf_addf(b, "%s \"", option);
     for (; *path; path++)
         (void)df_buf_adds(b, *path == '%' ? "%%" : (const char[]){*path, '\0'});
-    (void)df_buf_adds(b, "\"'");
+    (void)df_buf_adds(b, "\"\n");
     return df_buf_check(b, err);
 }
 
-/* accept-new writes the key that it accepts into the file, for the submodules. */
-static int add_ssh_command(struct df_git *g, const char *key, const char *hosts, struct df_err *err)
+static const char ssh_options[] = "BatchMode yes\n"
+                                  "IdentitiesOnly yes\n"
+                                  "IdentityAgent none\n"
+                                  "GlobalKnownHostsFile /dev/null\n"
+                                  "UpdateHostKeys no\n"
+                                  "PasswordAuthentication no\n"
+                                  "KbdInteractiveAuthentication no\n"
+                                  "PermitLocalCommand no\n"
+                                  "ClearAllForwardings yes\n"
+                                  "ConnectTimeout 20\n"
+                                  "ServerAliveInterval 15\n"
+                                  "ServerAliveCountMax 4\n";
+
+/* pattern: the hosts that all of this is for. accept-new writes the key that it accepts into the file, for the
+ * submodules. */
+static int add_ssh_options(const struct df_git *g, const char *pattern, const char *key,
+                           const char *hosts, struct df_buf *b, struct df_err *err)
 {
     const struct df_source_spec *s = g->fetch->spec;
     bool accepts = s->accepts_host_keys && !s->known_hosts;
-    DF_BUF struct df_buf b = DF_BUF_INIT(32 * 1024);
-    (void)df_buf_adds(&b,
-                      "ssh -F /dev/null -o BatchMode=yes -o IdentitiesOnly=yes "
-                      "-o IdentityAgent=none "
-                      "-o GlobalKnownHostsFile=/dev/null -o UpdateHostKeys=no "
-                      "-o PasswordAuthentication=no -o KbdInteractiveAuthentication=no "
-                      "-o PermitLocalCommand=no -o ClearAllForwardings=yes "
-                      "-o ConnectTimeout=20 -o ServerAliveInterval=15 -o ServerAliveCountMax=4");
-    (void)df_buf_addf(&b, " -o StrictHostKeyChecking=%s", accepts ? "accept-new" : "yes");
-    if (add_ssh_path(&b, "IdentityFile", key, err) < 0 ||
-        add_ssh_path(&b, "UserKnownHostsFile", hosts, err) < 0)
+    (void)df_buf_addf(b, "Host %s\n%sStrictHostKeyChecking %s\n", pattern, ssh_options,
+                      accepts ? "accept-new" : "yes");
+    return add_ssh_path(b, "IdentityFile", key, err) < 0
+               ? -1
+               : add_ssh_path(b, "UserKnownHostsFile", hosts, err);
+}
+
+/* config: all that ssh reads. */
+static int add_ssh_command(struct df_git *g, const char *config, struct df_err *err)
+{
+    DF_FREE char *path = NULL, *command = NULL;
+    if (df_fetch_private_file(g->fetch, "sshconfig", config, &path, err) < 0)
         return -1;
-    (void)df_strs_set_env(&g->env, "GIT_SSH_COMMAND", df_buf_str(&b));
+    command = df_strf("ssh -F '%s'", path);
+    if (!command)
+        return df_fail_oom(err);
+    (void)df_strs_set_env(&g->env, "GIT_SSH_COMMAND", command);
     (void)df_strs_set_env(&g->env, "GIT_SSH_VARIANT", "ssh");
     return df_strs_check(&g->env, err);
 }
@@ -194,8 +214,23 @@ static int write_key(const struct df_fetch *f, const char *key, char **ret, stru
     return result;
 }
 
-/* Also for an https source, whose submodules may use ssh. */
-static int add_ssh(struct df_git *g, struct df_err *err)
+/* Also for an https source, whose submodules may use ssh. after: what follows in the configuration. */
+static int add_ssh(struct df_git *g, const char *pattern, const char *after, struct df_err *err)
+{
+    const struct df_source_spec *s = g->fetch->spec;
+    DF_BUF struct df_buf config = DF_BUF_INIT(32 * 1024);
+    DF_FREE char *key = NULL;
+    DF_FREE char *hosts = NULL;
+    if ((s->ssh_key && write_key(g->fetch, s->ssh_key, &key, err) < 0) ||
+        df_fetch_private_file(g->fetch, "known_hosts", s->known_hosts ? s->known_hosts : "", &hosts,
+                              err) < 0 ||
+        add_ssh_options(g, pattern, key ? key : "/dev/null", hosts, &config, err) < 0)
+        return -1;
+    (void)df_buf_adds(&config, after);
+    return df_buf_check(&config, err) < 0 ? -1 : add_ssh_command(g, df_buf_str(&config), err);
+}
+
+static int add_ssh_of_source(struct df_git *g, struct df_err *err)
 {
     const struct df_source_spec *s = g->fetch->spec;
     if (s->scheme == DF_SCHEME_SSH && check_ssh(g->fetch, err) < 0)
@@ -203,20 +238,14 @@ static int add_ssh(struct df_git *g, struct df_err *err)
     if (s->scheme == DF_SCHEME_SSH && !s->known_hosts)
         df_fetch_note(g->fetch, "no known hosts are configured: whichever key %s has is accepted",
                       s->host);
-    DF_FREE char *key = NULL;
-    DF_FREE char *hosts = NULL;
-    if ((s->ssh_key && write_key(g->fetch, s->ssh_key, &key, err) < 0) ||
-        df_fetch_private_file(g->fetch, "known_hosts", s->known_hosts ? s->known_hosts : "", &hosts,
-                              err) < 0)
-        return -1;
-    return add_ssh_command(g, key ? key : "/dev/null", hosts, err);
+    return add_ssh(g, "*", "", err);
 }
 
 int df_git_open(const struct df_fetch *f, struct df_git *ret, struct df_err *err)
 {
     DF_GIT struct df_git g = {.fetch = f};
     if (add_plain(&g, err) < 0 || add_configuration(&g, err) < 0 || add_transports(&g, err) < 0 ||
-        add_https(&g, err) < 0 || add_askpass(&g, err) < 0 || add_ssh(&g, err) < 0)
+        add_https(&g, err) < 0 || add_askpass(&g, err) < 0 || add_ssh_of_source(&g, err) < 0)
         return -1;
     *ret = g;
     g = (struct df_git){0};
@@ -226,4 +255,66 @@ int df_git_open(const struct df_fetch *f, struct df_git *ret, struct df_err *err
 void df_git_close(struct df_git *g)
 {
     df_strs_free(&g->env);
+}
+
+/* ---- for the modules of the source ---- */
+
+/* One more setting for every git process: of this URL alone, while GIT_SSL_CAINFO is of all. */
+static int add_setting(struct df_strs *env, const char *key, const char *value, struct df_err *err)
+{
+    int64_t n = 0;
+    const char *count = df_strs_get_env(env, "GIT_CONFIG_COUNT");
+    char name[64], text[24];
+    if (!df_str_empty(count) && df_parse_i64(count, 0, 1000, &n, err) < 0)
+        return df_err_wrap(err, "GIT_CONFIG_COUNT");
+    (void)snprintf(name, sizeof(name), "GIT_CONFIG_KEY_%d", (int)n);
+    (void)df_strs_set_env(env, name, key);
+    (void)snprintf(name, sizeof(name), "GIT_CONFIG_VALUE_%d", (int)n);
+    (void)df_strs_set_env(env, name, value);
+    (void)snprintf(text, sizeof(text), "%d", (int)n + 1);
+    (void)df_strs_set_env(env, "GIT_CONFIG_COUNT", text);
+    return df_strs_check(env, err);
+}
+
+static int share_https(struct df_git *g, struct df_err *err)
+{
+    const struct df_source_spec *s = g->fetch->spec;
+    DF_FREE char *ca = NULL;
+    DF_FREE char *key = df_strf("http.%s/.sslCAInfo", s->origin);
+    if (!key)
+        return df_fail_oom(err);
+    if (s->ca_certificate &&
+        (df_fetch_private_file(g->fetch, "ca.pem", s->ca_certificate, &ca, err) < 0 ||
+         add_setting(&g->env, key, ca, err) < 0))
+        return -1;
+    /* An integration, or the executor's environment, may have its own. */
+    return df_strs_get_env(&g->env, "GIT_ASKPASS") ? 0 : add_askpass(g, err);
+}
+
+/* Of other hosts ssh asks as it would without us. */
+static int share_ssh(struct df_git *g, struct df_err *err)
+{
+    static const char others[] = "Match all\n"
+                                 "Include ~/.ssh/config\n"
+                                 "Include /etc/ssh/ssh_config\n";
+    DF_FREE char *host = NULL;
+    if (df_strs_get_env(&g->env, "GIT_SSH_COMMAND"))
+        return 0;
+    host = df_source_host(g->fetch->spec->url);
+    return host ? add_ssh(g, host, others, err) : df_fail_oom(err);
+}
+
+int df_source_share(const cJSON *source, const char *private_dir, struct df_strs *env,
+                    struct df_err *err)
+{
+    DF_SOURCE_SPEC struct df_source_spec spec = {0};
+    if (df_source_spec_read(source, &spec, err) < 0)
+        return -1;
+    const struct df_fetch f = {.spec = &spec, .private_dir = private_dir, .log_fd = -1};
+    struct df_git g = {.fetch = &f, .env = *env};
+    int failed = spec.scheme == DF_SCHEME_HTTPS ? share_https(&g, err)
+                 : spec.scheme == DF_SCHEME_SSH ? share_ssh(&g, err)
+                                                : 0;
+    *env = g.env;
+    return failed;
 }

@@ -3,6 +3,7 @@
  * with the rules of common/source. Read df_source_spec_read() at the end first.
  */
 #include "runner/source/spec.h"
+#include "runner/source/source.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -11,6 +12,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/parse.h"
+#include "runner/source/source.h"
 
 int df_source_refuse(struct df_err *err, const char *fmt, ...)
 {
@@ -43,6 +45,16 @@ int df_source_url_check(const char *url, bool accepts_http, struct df_source_url
     const char *fault =
         accepts_http ? df_source_open_url_fault(url, ret) : df_source_url_fault(url, ret);
     return refuse_member("url", fault, err);
+}
+
+char *df_source_host(const char *url)
+{
+    struct df_source_url u = {0};
+    if (!url || df_source_open_url_fault(url, &u) || !u.host_len)
+        return NULL;
+    bool bracket = u.host[0] == '[';
+    size_t n = bracket ? strcspn(u.host, "]") - 1 : strcspn(u.host, ":/");
+    return strndup(u.host + bracket, n < u.host_len ? n : u.host_len);
 }
 
 static int read_host(struct df_source_spec *s, const struct df_source_url *u, struct df_err *err)

@@ -27,6 +27,8 @@ static const struct df_field runtime[] = {
     {0},
 };
 
+static const struct df_field source_secret[] = {
+    NAME("name", .flags = DF_REQUIRED), BOOL("forModules"), {0}};
 static const char *const source_kinds[] = {"directory", "git", "archive", NULL};
 static const struct df_field source[] = {
     STRING("url", 2048, .flags = DF_REQUIRED),
@@ -38,7 +40,7 @@ static const struct df_field source[] = {
     BOOL("anyCommit"),
     BOOL("submodules"),
     STRING("sha256", 64, .rule = df_rule_sha256),
-    OBJECT("secretRef", name_ref),
+    OBJECT("secretRef", source_secret),
     {0},
 };
 

@@ -447,6 +447,9 @@ static int add_credentials(struct making *m, const cJSON *secret, struct df_err 
         if (value && df_json_set_str(credentials, members[i].member, value->valuestring, err) < 0)
             return -1;
     }
+    if (df_json_bool(m->task, "spec.source.secretRef.forModules", false) &&
+        df_json_add_bool(credentials, "forModules", true, err) < 0)
+        return -1;
     /* Git servers ignore the user name beside a token; all of them document or accept oauth2. */
     bool alone = df_json_at(credentials, "password") && !df_json_at(credentials, "username");
     return alone ? df_json_add_str(credentials, "username", "oauth2", err) : 0;

@@ -276,6 +276,8 @@ static const struct text texts[] = {
     {"source.sha256", "For an archive; required if it comes from a server."},
     {"source.secretRef", "The secret with the credentials for fetching: username and password, "
                          "token, or ssh-privatekey and known_hosts; ca.crt."},
+    {"source.secretRef.forModules",
+     "The git modules on the source's host are fetched with this secret, too."},
     {"variables", "Input variables: any JSON values. Those of a run take precedence over those of "
                   "the executor. Put whole numbers of more than 18 digits in quotes."},
     {"variableFiles", "Variable files of the source (-var-file), relative to the module's folder."},
