@@ -57,11 +57,13 @@ static int set_own(cJSON *executor, void *arg, struct df_err *err)
 }
 
 /* May the run change the state from here on, or has it? A dry run of an executor that holds
- * resources reads the state that holds them. */
+ * resources reads the state that holds them; one beside another run perhaps that of before. */
 static bool makes_own(const struct df_run_view *v, const struct df_run_verdict *verdict)
 {
     bool is_dry_run =
         df_streq(df_json_str(v->run, "spec.action"), df_action_name(DF_ACTION_DRY_RUN));
+    if (is_dry_run && df_json_str(v->run, "status.beside"))
+        return false;
     return df_executor_is_in_use(v->executor) || verdict->next == DF_RUN_APPLY ||
            (verdict->next == DF_RUN_FINISH && !is_dry_run);
 }
