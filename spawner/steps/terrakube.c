@@ -190,7 +190,7 @@ static void add_reason(const cJSON *task, const char *why, struct df_buf *out)
         return;
     if (list)
         (void)df_buf_adds(out, "dayfly: these objects were begun, and the state may have or lack "
-                               "them:\n");
+                               "them (of the last moment the lines above may name more):\n");
     cJSON_ArrayForEach (item, df_json_at(list, "items"))
         add_object(item, out);
     if (more > 0)

@@ -81,7 +81,7 @@ def executor(row, quick, work):
     log = time_programs(home)
     terrakube.Handler, plain = Answered, terrakube.Handler
     try:
-        with Redis(pathlib.Path(work) / "redis") as redis, terrakube.Terrakube("2.33", redis=redis, pause=0) as api:
+        with Redis(pathlib.Path(work) / "redis") as redis, terrakube.Terrakube("2.33", redis=redis, pause=0, busy=0) as api:
             pods = Executor(home, api, redis)
             source = pods.source()
             for i in range(rounds + 1):
