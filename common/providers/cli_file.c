@@ -24,43 +24,39 @@ void df_cli_file_free(struct df_cli_file *f)
 
 /* ---- where the files are ---- */
 
-static char *below_home(const char *name)
+/* Sets *ret to the file below a directory of the environment, if it is not set and there is one. */
+static int find_below(const char *variable, const char *name, char **ret, struct df_err *err)
 {
-    const char *home = getenv("HOME");
-    return df_str_empty(home) ? NULL : df_fs_join(home, name);
-}
-
-static char *below_xdg(const char *name)
-{
-    const char *directory = getenv("XDG_CONFIG_HOME");
-    return df_str_empty(directory) ? NULL : df_fs_join(directory, name);
-}
-
-/* Takes the path if there is such a file; the caller frees. */
-static char *if_there(char *path)
-{
-    if (path && df_fs_exists(path))
-        return path;
-    free(path);
-    return NULL;
+    const char *directory = getenv(variable);
+    if (*ret || df_str_empty(directory))
+        return 0;
+    DF_FREE char *path = df_fs_join(directory, name);
+    if (!path)
+        return df_fail_oom(err);
+    if (df_fs_exists(path))
+        *ret = DF_TAKE(path);
+    return 0;
 }
 
 /* ~/.tofurc, ~/.terraformrc; where there is neither, OpenTofu looks in XDG_CONFIG_HOME. */
-static char *find_configuration(bool is_terraform)
+static int find_configuration(bool is_terraform, char **ret, struct df_err *err)
 {
-    char *path = is_terraform ? NULL : if_there(below_home(".tofurc"));
-    if (!path)
-        path = if_there(below_home(".terraformrc"));
-    return path || is_terraform ? path : if_there(below_xdg("opentofu/tofurc"));
+    if ((!is_terraform && find_below("HOME", ".tofurc", ret, err) < 0) ||
+        find_below("HOME", ".terraformrc", ret, err) < 0)
+        return -1;
+    return is_terraform ? 0 : find_below("XDG_CONFIG_HOME", "opentofu/tofurc", ret, err);
 }
 
-static char *find_tokens(bool is_terraform)
+/* The directory of the tokens is ~/.terraform.d, if it is there. */
+static int find_tokens(bool is_terraform, char **ret, struct df_err *err)
 {
-    static const char file[] = "credentials.tfrc.json";
-    DF_FREE char *old = if_there(below_home(".terraform.d"));
-    if (old)
-        return if_there(df_fs_join(old, file));
-    return is_terraform ? NULL : if_there(below_xdg("opentofu/credentials.tfrc.json"));
+    DF_FREE char *old = NULL;
+    if (find_below("HOME", ".terraform.d", &old, err) < 0 ||
+        find_below("HOME", ".terraform.d/credentials.tfrc.json", ret, err) < 0)
+        return -1;
+    return old || is_terraform
+               ? 0
+               : find_below("XDG_CONFIG_HOME", "opentofu/credentials.tfrc.json", ret, err);
 }
 
 static int add_name(struct df_cli_file *f, const char *path, struct df_err *err)
@@ -87,9 +83,11 @@ static int read_file(struct df_cli_file *f, const char *path, struct df_buf *out
 /* Reads {"credentials": {HOST: {"token": TEXT}}}. *ret: NULL: there is none; the caller wipes. */
 static int read_tokens(struct df_cli_file *f, bool is_terraform, cJSON **ret, struct df_err *err)
 {
-    DF_FREE char *path = find_tokens(is_terraform);
+    DF_FREE char *path = NULL;
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_CLI_FILE);
     DF_SECRET_JSON cJSON *doc = NULL;
+    if (find_tokens(is_terraform, &path, err) < 0)
+        return -1;
     if (!path)
         return 0;
     if (read_file(f, path, &text, err) < 0)
@@ -238,8 +236,11 @@ static int read_all(bool is_terraform, const char *named, struct df_cli_file *f,
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_CLI_FILE);
     DF_SECRET_JSON cJSON *tokens = NULL;
-    DF_FREE char *path = named ? strdup(named) : find_configuration(is_terraform);
-    if ((path && read_file(f, path, &text, err) < 0) ||
+    DF_FREE char *path = named ? strdup(named) : NULL;
+    if (named && !path)
+        return df_fail_oom(err);
+    if ((!named && find_configuration(is_terraform, &path, err) < 0) ||
+        (path && read_file(f, path, &text, err) < 0) ||
         (!named && read_tokens(f, is_terraform, &tokens, err) < 0))
         return -1;
     return path || tokens ? make_text(f, path, &text, tokens, err) : 0;

@@ -74,15 +74,17 @@ static int need(struct reach *r, const char *directory, const char *named, bool 
     return r->why ? 0 : df_fail_oom(err);
 }
 
-/* The directory of what a path names; NULL: there is no such thing, or no memory. */
-static char *directory_of(const char *base, const char *path)
+/* *ret: the directory of what a path names, for the caller to free; NULL: there is no such thing. */
+static int directory_of(const char *base, const char *path, char **ret, struct df_err *err)
 {
     DF_FREE char *full = df_hcl_path(base, path);
-    if (!full || !df_fs_exists(full))
-        return NULL;
-    if (!is_directory(full))
+    if (!full)
+        return df_fail_oom(err);
+    bool is_there = df_fs_exists(full);
+    if (is_there && !is_directory(full))
         cut_last_part(full);
-    return DF_TAKE(full);
+    *ret = is_there ? DF_TAKE(full) : NULL;
+    return 0;
 }
 
 /* ---- paths in strings ---- */
@@ -125,10 +127,11 @@ static int visit_literal(void *arg, const struct df_hcl_literal *l, struct df_er
     bool is_path = path != l->value || !is_only_dots(path);
     if (!strstr(path, "..") || *path == '/' || !is_path || strlen(path) > DF_LIMIT_URL)
         return 0;
-    DF_FREE char *constant = constant_part(path);
+    DF_FREE char *constant = constant_part(path), *directory = NULL;
     if (!constant)
         return df_fail_oom(err);
-    DF_FREE char *directory = *constant ? directory_of(base, constant) : NULL;
+    if (*constant && directory_of(base, constant, &directory, err) < 0)
+        return -1;
     return directory ? need(r, directory, constant, false, err) : 0;
 }
 

@@ -21,6 +21,7 @@
 #include "common/crypto/certificate.h"
 #include "common/crypto/crypto.h"
 #include "common/crypto/jwks.h"
+#include "common/hcl/calls.h"
 #include "common/hcl/hcl.h"
 #include "common/http/http.h"
 #include "common/json/json.h"
@@ -546,6 +547,34 @@ static int blocks_of_a_module(struct df_err *err)
     return 0;
 }
 
+static int count_call(void *arg, const struct df_hcl_call *call, struct df_err *err)
+{
+    (void)err;
+    *(size_t *)arg += df_ends_with(call->target, "/caller") || df_ends_with(call->target, "/b");
+    return 0;
+}
+
+/* A module that calls another one, which calls it. */
+static int local_modules(struct df_err *err)
+{
+    static const char up[] = "module \"b\" {\n  source = \"./b\"\n}\n";
+    static const char down[] = "module \"a\" {\n  source = \"../\"\n}\n";
+    DF_FREE char *b = df_fs_join(directory, "caller/b");
+    DF_FREE char *a = df_fs_join(directory, "caller");
+    DF_FREE char *of_a = df_fs_join(directory, "caller/c.tf");
+    DF_FREE char *of_b = df_fs_join(directory, "caller/b/c.tf");
+    size_t count = 0;
+    if (!a || !b || !of_a || !of_b)
+        return df_fail_oom(err);
+    if (df_fs_mkdirs(b, 0700, err) < 0 || df_fs_write(of_a, up, sizeof(up) - 1, 0600, err) < 0 ||
+        df_fs_write(of_b, down, sizeof(down) - 1, 0600, err) < 0 ||
+        df_hcl_calls(a, DF_HCL_ANY, count_call, &count, err) < 0)
+        return -1;
+    if (count != 2)
+        DF_BUG("%zu calls", count);
+    return 0;
+}
+
 #include "tests/torture/terrakube.h"
 
 static const struct {
@@ -573,6 +602,7 @@ static const struct {
                  {"kube", kube_refused},
                  {"packed", packed},
                  {"hcl", blocks_of_a_module},
+                 {"calls", local_modules},
                  {"kubestore", kube_objects},
                  {"job of Terrakube", terrakube_job},
                  {"storage of Terrakube", terrakube_storage},
