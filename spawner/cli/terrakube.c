@@ -50,6 +50,10 @@ static const struct df_reason own[] = {
     {"ToolMissing", "No OpenTofu or Terraform of the requested version was found or downloaded.",
      "The message says where it was looked for. Correct the workspace's version, or see that the "
      "pod reaches the index of releases."},
+    {"InitFailed", "`init` failed; nothing was planned.",
+     "The step's output says why. Without a way to the registries, let the service be the mirror "
+     "of its pods (docs/airgap.md); if that mirror \"gives up\", the log of the service says why, "
+     "then " AGAIN},
     {"CredentialsMissing", "The provider found no credentials, or they are no longer valid.",
      "Set them as environment variables of the workspace, or in the collections that it uses; "
      "then " AGAIN},
