@@ -36,7 +36,7 @@ static const struct df_field source[] = {
     STRING("tag", 255),
     STRING("branch", 255),
     STRING("commit", 64),
-    STRING("folder", 1024),
+    {.name = "folder", .type = DF_TYPE_STRING, .max = 1024},
     BOOL("anyCommit"),
     BOOL("submodules"),
     STRING("sha256", 64, .rule = df_rule_sha256),
