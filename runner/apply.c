@@ -336,6 +336,8 @@ static int apply_plan(struct df_context *c, const struct approved *a, struct df_
     c->partial = code != 0 && (*state_words || df_apply_touched(c, a->plan));
     if (!df_json_at(c->doc, "expected.stateLineage"))
         df_lineage_note_new(c);
+    if (code == 0) /* in an apply the tool tells nothing of them */
+        df_output_moved(c->output, df_json_int(a->header, "planSummary.move", 0));
     if (df_context_mark(c, "executed", df_real_us(), err) < 0 ||
         df_context_add_summary(c, err) < 0 ||
         df_json_add_bool(c->result, "hasChanges", code == 0 || c->partial, err) < 0)

@@ -221,7 +221,7 @@ static int show_plan(struct df_context *c, const struct paths *f, struct backgro
 static int bundle_header(const struct df_context *c, const struct df_inited *inited, cJSON *header,
                          struct df_err *err)
 {
-    static const char *const copied[] = {"source", "tool", "lockFileSha256"};
+    static const char *const copied[] = {"source", "tool", "lockFileSha256", "planSummary"};
     if (df_json_add_str(header, "run", df_json_str(c->doc, "run"), err) < 0 ||
         df_json_add_str(header, "step", df_json_str(c->doc, "uid"), err) < 0 ||
         df_json_add_str(header, "action", df_json_str(c->doc, "action"), err) < 0 ||

@@ -300,6 +300,11 @@ void df_output_expect_changes(struct df_output *o)
         s->changes.of[DF_CHANGES_OTHER] = 1;
 }
 
+void df_output_moved(struct df_output *o, int64_t count)
+{
+    o->summary.changes.of[DF_CHANGES_MOVE] = count;
+}
+
 void df_output_reset(struct df_output *o)
 {
     o->summary = (struct df_output_summary){0};

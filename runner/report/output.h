@@ -69,6 +69,8 @@ struct df_output_summary {
 const struct df_output_summary *df_output_summary(const struct df_output *o);
 /* The tool has said that there are changes: if no event told of one, one of another kind counts. */
 void df_output_expect_changes(struct df_output *o);
+/* The command has moved as many objects, of which no event told. */
+void df_output_moved(struct df_output *o, int64_t count);
 /* Forgets the summary, before the next command. */
 void df_output_reset(struct df_output *o);
 

@@ -68,7 +68,8 @@ class Estate:
         answer = self.provision()
         status = answer["run"]["status"]
         assert status["reason"] == "Applied", answer
-        assert status["applySummary"] == {"add": 3, "change": 4, "destroy": 0, "import": 1}, status
+        told = {"add": 3, "change": 4, "destroy": 0, "import": 1, "move": 1, "forget": 1, "drift": 0, "other": 0}
+        assert status["applySummary"] == told, status
         self.check_outputs(answer["outputs"])
         addresses = self.addresses()
         assert {"terraform_data.new_name", "terraform_data.imported"} <= addresses
