@@ -97,7 +97,7 @@ def plan(home, name):
     return home.json("run", name, "--action", "dry-run")["planSummary"]
 
 
-NOTHING = {"add": 0, "change": 0, "destroy": 0, "import": 0}
+NOTHING = dict.fromkeys(("add", "change", "destroy", "import", "move", "forget", "drift", "other"), 0)
 
 
 def test_a_state_goes_from_storage_to_storage_and_stays_the_same(home, s3, gcs):
@@ -222,7 +222,7 @@ def test_a_place_that_belongs_to_another_state_is_refused(home, s3, gcs, tmp_pat
         home.dayfly("state", "migrate", "a", *to_s3(s3))
         # Of an executor: as long as it has or keeps its state there.
         refused = home.dayfly("state", "migrate", "b", *to_s3(s3), "--path", "executors/a/terraform.tfstate", code=1)
-        assert "executor a has its state in executors/a/terraform.tfstate already" in refused.stderr
+        assert "executor a has its state in the s3 storage executors/a/terraform.tfstate" in refused.stderr
         home.dayfly("state", "migrate", "a", "--back")
         refused = home.dayfly("state", "migrate", "b", *to_s3(s3), "--path", "executors/a/terraform.tfstate", code=1)
         assert "executor a has its state" in refused.stderr

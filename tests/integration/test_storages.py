@@ -450,14 +450,16 @@ def test_commands_for_managed_states_say_where_the_state_is(home, storage):
 
 # ---- why init failed ----
 
-def test_a_module_outside_of_the_folder_is_told_from_a_provider_that_cannot_be_reached(either_home):
+def test_a_module_outside_of_the_source_is_told_from_a_provider_that_cannot_be_reached(either_home):
     home = either_home
     home.module("mod", "")
     module = home.module("net", 'module "m" {\n  source = "../mod"\n}\n')
-    assert home.json("run", module, "--tool", home.runtime, code=1)["run"]["status"]["reason"] == "InitFailed"
-    why = home.dayfly("why", "net-1").stdout
-    assert "the module uses ../mod, which is outside of the folder given" in why and "--folder" in why
-    assert "filesystemMirror" not in why
-    missing = 'terraform {\n  required_providers {\n    nope = { source = "localhost/none/nope" }\n  }\n}\n'
-    home.dayfly("run", home.module("far", missing), "--tool", home.runtime, code=1)
-    assert "filesystemMirror" in home.dayfly("why", "far-1").stdout
+    with Server(home):  # it takes the directory that the executor names, and nothing beside it
+        home.dayfly("create", "-f", "-", input=document(home, "net", module, storage={"type": "managed"}))
+        assert home.json("run", "net", "--action", "dry-run", code=1)["run"]["status"]["reason"] == "InitFailed"
+        why = home.dayfly("why", "net-1").stdout
+        assert "calls ../mod, which is outside of the source" in why and "--folder" in why
+        assert "filesystemMirror" not in why
+        missing = 'terraform {\n  required_providers {\n    nope = { source = "localhost/none/nope" }\n  }\n}\n'
+        home.dayfly("run", home.module("far", missing), "--tool", home.runtime, code=1)
+        assert "filesystemMirror" in home.dayfly("why", "far-1").stdout
