@@ -10,14 +10,14 @@
 
 static char top[] = "/tmp/df-source-XXXXXX";
 
-static char *at(const char *name)
+static inline char *at(const char *name)
 {
     char *path = df_fs_join(top, name);
     assert_non_null(path);
     return path;
 }
 
-static void put(const char *name, const char *text)
+static inline void put(const char *name, const char *text)
 {
     DF_FREE char *path = at(name);
     DF_FREE char *parent = strndup(path, (size_t)(strrchr(path, '/') - path));
@@ -25,13 +25,13 @@ static void put(const char *name, const char *text)
     assert_int_equal(df_fs_replace(path, text, strlen(text), 0644, NULL), 0);
 }
 
-static void put_link(const char *name, const char *target)
+static inline void put_link(const char *name, const char *target)
 {
     DF_FREE char *path = at(name);
     assert_int_equal(symlink(target, path), 0);
 }
 
-static bool has(const char *name)
+static inline bool has(const char *name)
 {
     DF_FREE char *path = at(name);
     return df_fs_exists(path);
@@ -51,8 +51,8 @@ static int remove_top(void **state)
 }
 
 /* Fetches top/module into top/checkout. hidden: what a source must not lead to; or NULL. */
-static int fetch_with(const char *folder, bool follows, const struct df_wall *hidden,
-                      struct df_source_result *r, struct df_err *err)
+static inline int fetch_with(const char *folder, bool follows, const struct df_wall *hidden,
+                             struct df_source_result *r, struct df_err *err)
 {
     DF_FREE char *url = df_strf("file://%s/module", top);
     DF_FREE char *checkout = at("checkout");
@@ -72,7 +72,7 @@ static int fetch_with(const char *folder, bool follows, const struct df_wall *hi
     return df_source_fetch(&q, r, err);
 }
 
-static int fetch_module(const char *folder, struct df_source_result *r, struct df_err *err)
+static inline int fetch_module(const char *folder, struct df_source_result *r, struct df_err *err)
 {
     return fetch_with(folder, false, NULL, r, err);
 }

@@ -7,37 +7,7 @@
 #include <cmocka.h>
 
 #include "common/process/process.h"
-#include "runner/source/source.h"
-#include "tests/unit/scratch.h"
-
-static const char *top; /* of the test that runs */
-
-static char *at(const char *name)
-{
-    char *path = df_fs_join(top, name);
-    assert_non_null(path);
-    return path;
-}
-
-static void put(const char *name, const char *text)
-{
-    DF_FREE char *path = at(name);
-    DF_FREE char *parent = strndup(path, (size_t)(strrchr(path, '/') - path));
-    assert_int_equal(df_fs_mkdirs(parent, 0755, NULL), 0);
-    assert_int_equal(df_fs_replace(path, text, strlen(text), 0644, NULL), 0);
-}
-
-static void put_link(const char *name, const char *target)
-{
-    DF_FREE char *path = at(name);
-    assert_int_equal(symlink(target, path), 0);
-}
-
-static bool has(const char *name)
-{
-    DF_FREE char *path = at(name);
-    return df_fs_exists(path);
-}
+#include "tests/unit/source_words.h"
 
 /* Fetches top/<name>; what the wall hides is top/data. */
 static int fetch_beside_data(const char *name, const char *kind, struct df_err *err)
@@ -67,7 +37,7 @@ static int fetch_beside_data(const char *name, const char *kind, struct df_err *
 
 static void no_way_leads_to_a_hidden_directory(void **state)
 {
-    top = *state;
+    (void)state;
     DF_FREE char *data = at("data");
     put("data/key", "secret");
     put("data/steps/1/main.tf", "");
@@ -117,7 +87,7 @@ static void sh(const char *script)
 /* git follows what a repository names, outside of the wall of the module's code. */
 static void a_repository_that_leads_to_a_hidden_one_has_nothing_of_it(void **state)
 {
-    top = *state;
+    (void)state;
     struct df_err err = {0};
     put("data/steps/1/main.tf", "secret");
     sh("cd data/steps/1; git init -q -b main; git add .; "
@@ -137,8 +107,9 @@ static void a_repository_that_leads_to_a_hidden_one_has_nothing_of_it(void **sta
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        scratch_test(no_way_leads_to_a_hidden_directory),
-        scratch_test(a_repository_that_leads_to_a_hidden_one_has_nothing_of_it),
+        cmocka_unit_test_setup_teardown(no_way_leads_to_a_hidden_directory, make_top, remove_top),
+        cmocka_unit_test_setup_teardown(a_repository_that_leads_to_a_hidden_one_has_nothing_of_it,
+                                        make_top, remove_top),
     };
     return cmocka_run_group_tests_name("hidden sources", tests, NULL, NULL);
 }
