@@ -67,7 +67,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (df_output_events(output, (const char *)data + at, n, render, NULL) < 0)
             abort();
     }
-    if (df_output_flush(output, NULL) < 0 || df_output_summary(output)->add < 0)
+    if (df_output_flush(output, NULL) < 0 ||
+        df_changes_total(&df_output_summary(output)->changes) < 0)
         abort();
     df_output_free(output);
     df_report_free(report);
