@@ -32,6 +32,7 @@ LEFT_TO_THE_SPAWNER = [
     r"set by two keys|set by spec\.secrets, too",  # all keys against all others
     r"spec\.secrets\[\d\]\.env: .* is refused",  # as the names of spec.environment
     r"placement\.env\[\d\]: .* is refused",  # the same
+    r"spec\.source\.url: .*name the repository alone",  # pages and folders of forges: no pattern of a few lines
     r"spec\.cancel: is not a field",  # of a new workflow; later it is the way to cancel it
 ]
 

@@ -395,8 +395,8 @@ def test_a_deleted_run_is_ended_first_and_goes_with_its_steps(world, gate):
 def test_a_deleted_executor_waits_until_nothing_would_be_left_behind(world):
     world.provision()
     world.namespace.kubectl("delete", "executor", "net", "--wait=false")
-    waits = world.namespace.wait("executor", "net", lambda e: conditions(e)["Progressing"][1] == "Deleting")
-    assert "Destroy it first" in waits["status"]["conditions"][0]["message"]
+    waits = world.namespace.wait("executor", "net", lambda e: "Destroy it first" in e["status"]["conditions"][0]["message"])
+    assert conditions(waits)["Progressing"][1] == "Deleting"
     world.namespace.apply(world.run("last", action="destroy", autoApprove=True))
     world.namespace.wait_gone("executor", "net")
     assert world.namespace.get("runs") == [] and world.namespace.get("taskactions") == []
