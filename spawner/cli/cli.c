@@ -130,7 +130,7 @@ const char *df_cli_config(const struct df_cli *cli)
 
 int df_cli_connect(struct df_cli *cli, struct df_err *err)
 {
-    return df_cli_connect_as(cli, cli->as, err);
+    return cli->client ? 0 : df_cli_connect_as(cli, cli->as, err);
 }
 
 int df_cli_connect_as(struct df_cli *cli, enum df_connect_as as, struct df_err *err)
@@ -163,7 +163,7 @@ int df_cli_call(struct df_cli *cli, const char *method, const char *path, const 
     char key[37];
     if (df_uuid(key, err) < 0)
         return -1;
-    if (!cli->client && df_cli_connect(cli, err) < 0)
+    if (df_cli_connect(cli, err) < 0)
         return -1;
     if (df_client_call(cli->client, method, path, body, key, ret, err) == 0)
         return 0;

@@ -43,10 +43,10 @@ extern const struct df_option df_common_options[];
 /* The exit code for a failure. */
 enum df_exit df_exit_of(const struct df_err *err);
 
-/* Finds the server, or starts an embedded service; see connect.h. */
+/* Finds the server, or starts an embedded service; see connect.h. Does nothing if there is one already. */
 int df_cli_connect(struct df_cli *cli, struct df_err *err) DF_MUST_CHECK;
 
-/* The same, with this value instead of cli->as. */
+/* The same with this value instead of cli->as, and while there is none yet. */
 int df_cli_connect_as(struct df_cli *cli, enum df_connect_as as, struct df_err *err) DF_MUST_CHECK;
 /* Closes the connection at once: an embedded service does not wait for steps that are running. */
 void df_cli_disconnect(struct df_cli *cli);
