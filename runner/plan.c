@@ -286,6 +286,13 @@ static int store_plan(struct df_context *c, const struct paths *f, const struct 
     return df_context_mark(c, "stored", df_real_us(), err);
 }
 
+/* The spawner refuses a run that found the state of somebody else: its outputs are not the executor's. */
+static bool is_own_state(const struct df_context *c)
+{
+    struct df_err why = {0};
+    return df_lineage_compare(c, df_json_str(c->result, "state.lineage"), &why) == 0;
+}
+
 /* A tool that prints only events has no event for this sentence. */
 static int print_no_changes(struct df_context *c, struct df_err *err)
 {
@@ -313,7 +320,7 @@ static int plan_and_store(struct df_context *c, const struct paths *f,
     if (df_json_add_bool(c->result, "hasChanges", changes, err) < 0)
         return -1;
     if (!changes) {
-        c->has_outputs = true;
+        c->has_outputs = is_own_state(c);
         return print_no_changes(c, err);
     }
     if (show_plan(c, f, s, err) < 0)

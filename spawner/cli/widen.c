@@ -8,14 +8,18 @@ int df_widen_source(const struct df_cli *cli, const cJSON *source, cJSON **ret, 
     const struct df_config *config = df_connection_shell(cli->server);
     if (df_reach_widen(source, ret, ret_why, err) < 0)
         return -1;
-    if (!*ret || !config || !df_streq(config->isolation, "strict"))
+    bool is_strict = config && df_streq(config->isolation, "strict");
+    if (!*ret || (config && !is_strict))
         return 0;
-    return df_fail(err, DF_ERR_USER,
-                   "the module names %s, which is outside of what is copied, and with "
-                   "engine.local.isolation: strict it sees nothing else: if it may have all of %s, "
-                   "say %s --folder %s",
-                   *ret_why, df_json_str(*ret, "url"), df_json_str(*ret, "url") + strlen("file://"),
-                   df_json_str(*ret, "folder"));
+    const char *url = df_json_str(*ret, "url");
+    return df_fail(
+        err, DF_ERR_USER,
+        "the module names %s, which is outside of what is copied, and %s: if it may have "
+        "all of %s, say %s --folder %s",
+        *ret_why,
+        is_strict ? "with engine.local.isolation: strict it sees nothing else"
+                  : "a service adds nothing to it by itself",
+        url, url + strlen("file://"), df_json_str(*ret, "folder"));
 }
 
 int df_widen_executor(struct df_cli *cli, const cJSON *executor, struct df_err *err)

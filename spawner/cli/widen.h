@@ -5,8 +5,8 @@
 
 #include "spawner/cli/cli.h"
 
-/* df_reach_widen(). Class USER also where steps must see nothing besides their source: there the
- * module must not choose what is copied. */
+/* df_reach_widen(). Class USER also where steps must see nothing besides their source, and with a
+ * service for others, which may be such a one: there the module must not choose what is copied. */
 int df_widen_source(const struct df_cli *cli, const cJSON *source, cJSON **ret, char **ret_why,
                     struct df_err *err) DF_MUST_CHECK;
 

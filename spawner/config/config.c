@@ -481,6 +481,26 @@ static int fill_isolation(struct df_config *c, struct df_err *err)
                                    c->isolation);
 }
 
+static bool is_same_list(const struct df_strs *a, const struct df_strs *b)
+{
+    for (size_t i = 0; a->len == b->len && i < a->len; i++)
+        if (!df_streq(a->items[i], b->items[i]))
+            return false;
+    return a->len == b->len;
+}
+
+/* The default is meant for a shell of one's own: with it, the operator has named nothing for the
+ * callers of a service. */
+static int note_callers(struct df_config *c, struct df_err *err)
+{
+    struct df_config plain = {0};
+    const struct df_key *k = df_key_find("caller.environment");
+    int result = df_key_set(&plain, k, k->fallback, "/", err);
+    c->caller_is_named = !is_same_list(&c->caller_environment, &plain.caller_environment);
+    df_config_free(&plain);
+    return result;
+}
+
 static int fill(struct df_config *c, const char *file, char *const *env,
                 const struct df_strs *overrides, struct df_err *err)
 {
@@ -491,7 +511,8 @@ static int fill(struct df_config *c, const char *file, char *const *env,
         read_environment(c, env, here, err) < 0 || read_overrides(c, overrides, here, err) < 0 ||
         fill_directories(c, env, err) < 0 || fill_store(c, err) < 0 ||
         fill_blobs(c, env, err) < 0 || fill_engines(c, err) < 0 || fill_approval(c, err) < 0 ||
-        fill_isolation(c, err) < 0 || df_config_fill_terrakube(c, env, err) < 0)
+        fill_isolation(c, err) < 0 || note_callers(c, err) < 0 ||
+        df_config_fill_terrakube(c, env, err) < 0)
         return -1;
     return check_whole(c, err);
 }

@@ -153,6 +153,7 @@ struct df_config {
     bool log_json;               /* log.format: json|text; json if stderr is no terminal */
     bool keep_failed;            /* runner.keepFailed */
     bool embedded;               /* not a key: set by `dayfly run` without a server */
+    bool caller_is_named;        /* not a key: caller.environment is not the default */
     bool only_answers;           /* not a key: no control loop; for reading without a server */
 };
 

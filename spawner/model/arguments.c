@@ -5,6 +5,7 @@
  */
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "spawner/model/model.h"
 #include "spawner/model/rules.h"
 
 /* ---- arguments ---- */
@@ -37,7 +38,7 @@ static const struct refusal refused_options[] = {
 static bool is_option(const char *pattern, const char *name, size_t n)
 {
     size_t m = strlen(pattern);
-    if (pattern[m - 1] == '*')
+    if (m && pattern[m - 1] == '*')
         return n >= m - 1 && strncmp(name, pattern, m - 1) == 0;
     return n == m && strncmp(name, pattern, n) == 0;
 }
@@ -141,6 +142,77 @@ void df_check_variable(const char *name, const struct df_path *path, struct df_f
         if (is_option(refused_variables[i].name, name, strlen(name)))
             df_fault(f, path, "%.64s is refused: %s", name, refused_variables[i].why);
 }
+
+/* ---- environment of a run ---- */
+
+/* Programs that a step starts read their environment: nearly any name may run code (TF_ENCRYPTION,
+ * BASH_ENV, GIT_SSH_COMMAND) or lead credentials elsewhere (proxies, endpoints, files). So these are
+ * the names that are known to do neither: values of the module, words for the log, keys. */
+static const char *const callers_variables[] = {
+    "TF_VAR_*",
+    "TF_LOG",
+    "TF_LOG_CORE",
+    "TF_LOG_PROVIDER*",
+    "AWS_ACCESS_KEY_ID",
+    "AWS_SECRET_ACCESS_KEY",
+    "AWS_SESSION_TOKEN",
+    "AWS_REGION",
+    "AWS_DEFAULT_REGION",
+    "ARM_CLIENT_ID",
+    "ARM_CLIENT_SECRET",
+    "ARM_TENANT_ID",
+    "ARM_SUBSCRIPTION_ID",
+    "AZURE_CLIENT_ID",
+    "AZURE_CLIENT_SECRET",
+    "AZURE_TENANT_ID",
+    "AZURE_SUBSCRIPTION_ID",
+    "GOOGLE_OAUTH_ACCESS_TOKEN",
+    "GOOGLE_PROJECT",
+    "GOOGLE_REGION",
+    "GOOGLE_ZONE",
+    "GITHUB_TOKEN",
+    "GH_TOKEN",
+    "GITLAB_TOKEN",
+    "BITBUCKET_TOKEN",
+    "CLOUDFLARE_API_TOKEN",
+    "DIGITALOCEAN_TOKEN",
+    "DIGITALOCEAN_ACCESS_TOKEN",
+    "HCLOUD_TOKEN",
+    "LINODE_TOKEN",
+    "SCW_ACCESS_KEY",
+    "SCW_SECRET_KEY",
+    "VAULT_TOKEN",
+    "DD_API_KEY",
+    "DD_APP_KEY",
+    "DATADOG_API_KEY",
+    "DATADOG_APP_KEY",
+    "FASTLY_API_KEY",
+    "NEW_RELIC_API_KEY",
+    "PAGERDUTY_TOKEN",
+};
+
+static bool is_callers(const char *name, const struct df_strs *named)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(callers_variables); i++)
+        if (is_option(callers_variables[i], name, strlen(name)))
+            return true;
+    for (size_t i = 0; named && i < named->len; i++)
+        if (is_option(named->items[i], name, strlen(name)))
+            return true;
+    return false;
+}
+
+const char *df_model_admins_variable(const cJSON *environment, const struct df_strs *named)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, environment) {
+        if (!is_callers(entry->string, named))
+            return entry->string;
+    }
+    return NULL;
+}
+
+/* ---- lists ---- */
 
 /* Adds a fault for each entry that repeats the value of `key`. Quadratic, but lists have at most a
  * few hundred entries. */

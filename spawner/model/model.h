@@ -9,6 +9,7 @@
 #ifndef DF_MODEL_H
 #define DF_MODEL_H
 
+#include "common/base/strs.h"
 #include "spawner/model/executor.h"
 #include "spawner/model/names.h"
 #include "spawner/model/run.h"
@@ -28,5 +29,10 @@ int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old,
 /* Checks the member `secrets` of a request for a run: names, types and sizes. Messages never
  * contain a value. USER InvalidDocument. */
 int df_model_check_secrets(cJSON *secrets, struct df_err *err) DF_MUST_CHECK;
+
+/* The first variable of the environment of a run, an object, that only an admin may give it: it is
+ * not known as harmless, and not in named (names, or prefixes with *), which may be NULL. NULL:
+ * there is none. Borrowed. */
+const char *df_model_admins_variable(const cJSON *environment, const struct df_strs *named);
 
 #endif

@@ -160,6 +160,26 @@ static int check_cli_config(const struct df_spawner *s, const cJSON *secrets, st
                           "configuration has mirrors and tokens");
 }
 
+/* A variable may decide which program a step starts, with the secrets of the executor. */
+static int check_environment(const struct df_spawner *s, const cJSON *secrets, enum df_role role,
+                             struct df_err *err)
+{
+    const struct df_config *config = s->config;
+    if (role >= DF_ROLE_ADMIN || config->embedded)
+        return 0;
+    const char *name =
+        df_model_admins_variable(df_json_at(secrets, "environment"),
+                                 config->caller_is_named ? &config->caller_environment : NULL);
+    if (!name)
+        return 0;
+    return df_fail(err, DF_ERR_DENIED,
+                   "secrets.environment: %.64s in a run needs the role admin; yours is %s: it may "
+                   "change what the step starts, or where its credentials go. An admin can run "
+                   "this, store it in spec.environment of the executor, or name it in "
+                   "caller.environment of the service's configuration",
+                   name, df_role_name(role));
+}
+
 int df_request_create_run(struct df_spawner *s, const char *executor,
                           const struct df_run_request *request, cJSON **ret, struct df_err *err)
 {
@@ -168,6 +188,7 @@ int df_request_create_run(struct df_spawner *s, const char *executor,
     int result = 1;
     if (df_new_run(executor, request->body, request->marks, request->actor, &run, err) < 0 ||
         (secrets && df_model_check_secrets(secrets, err) < 0) ||
+        check_environment(s, secrets, request->role, err) < 0 ||
         check_cli_config(s, secrets, err) < 0 || check_redirects(s, executor, secrets, err) < 0)
         return -1;
     for (int i = 0; i < NAMES_TRIED && result > 0; i++)

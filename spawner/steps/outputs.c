@@ -125,9 +125,10 @@ int df_step_put_outputs(struct df_spawner *s, const char *uid, const char *token
     char *text = df_json_print_nul(outputs);
     if (!text)
         return df_fail_oom(err);
-    int result = df_outputs_seal(s, DF_OUTPUTS_STORED, uid, text, err) < 0
-                     ? -1
-                     : df_outputs_seal(s, DF_OUTPUTS_STORED, executor, text, err);
+    bool is_dry = df_json_bool(task, "spec.dryRun", false);
+    int result = df_outputs_seal(s, DF_OUTPUTS_STORED, uid, text, err);
+    if (result == 0 && !is_dry)
+        result = df_outputs_seal(s, DF_OUTPUTS_STORED, executor, text, err);
     explicit_bzero(text, strlen(text));
     free(text);
     if (result == 0)

@@ -524,22 +524,20 @@ static int add_others_lineage(const cJSON *executor, void *arg, struct df_err *e
     return lineage ? df_json_set_str(arg, lineage, df_json_str(executor, "metadata.name"), err) : 0;
 }
 
-/* For a command on a state that dayfly does not store: the runner must find the executor's own, or,
- * if no run has used one yet, that of no other executor (control/lineage.h). A dry run reads such a
- * state without a lock: by its lineage the runner knows that it has read it. */
+/* For a step that finds a state which dayfly does not store: a command and the outputs must be of the
+ * executor's own, or, if no run has used one yet, of no other executor's (control/lineage.h). A dry
+ * run reads such a state without a lock: by its lineage the runner knows that it has read it. */
 static int add_lineage(struct making *m, struct df_err *err)
 {
     DF_SHARED const cJSON *executor = NULL;
     const char *name = df_json_str(m->task, "spec.executorRef.name");
-    bool is_command = df_json_at(m->task, "spec.command");
-    if (df_storage_is_managed(m->task) ||
-        (!is_command && !df_json_bool(m->task, "spec.dryRun", false)))
+    if (df_storage_is_managed(m->task) || df_json_at(m->task, "spec.planFrom"))
         return 0;
     if (df_store_look(m->s->store, DF_KIND_EXECUTOR, name, &executor, err) < 0)
         return -1;
     if (df_json_at(executor, "status.stateLineage"))
         return copy(m->doc, "stateLineage", executor, "status.stateLineage", err);
-    if (!is_command)
+    if (df_json_bool(m->task, "spec.dryRun", false))
         return 0;
     cJSON *others = df_json_object_at(m->doc, "othersLineages");
     return others

@@ -1,4 +1,4 @@
-"""Who may let a plan be applied: the role that may skip the approval, and the approver who is not the requester."""
+"""What a role may: skip the approval, approve what somebody else asked for, give a run variables."""
 
 import base64
 import json
@@ -14,14 +14,15 @@ TOKENS = {"eve": "write", "bob": "write", "ann": "admin"}
 class Service:
     """A server with a token for each person of TOKENS; `be("eve")` is who asks from then on."""
 
-    def __init__(self, home, **approval):
+    def __init__(self, home, caller=None, **approval):
         self.home = home
         made = {name: home.json("token", "create", "--name", name, "--role", role) for name, role in TOKENS.items()}
         file = home.directory / "tokens"
         file.write_text("".join(m["line"].rstrip("\n") + "\n" for m in made.values()))
         file.chmod(0o600)
         self.tokens = {name: m["token"] for name, m in made.items()}
-        self.server = Server(home, config=json.dumps({"auth": {"tokenFile": str(file)}, "approval": approval}))
+        config = {"auth": {"tokenFile": str(file)}, "approval": approval}
+        self.server = Server(home, config=json.dumps(config | ({"caller": caller} if caller else {})))
 
     def __enter__(self):
         self.server.__enter__()
@@ -184,3 +185,40 @@ def test_the_webhook_answers_where_it_is_configured_and_reads_no_large_body_of_s
         assert (status, answer["allowed"], patch[0]["value"]) == (200, True, {"dayfly.dev/requested-by": "write eve"})
         assert server.request("POST", "/v1/admission/read", REVIEW)[0] == 404
         assert server.request("POST", "/v1/admission/write", {**REVIEW, "pad": "x" * 262144})[0] == 413
+
+
+# ---- the environment of a run ----
+
+MAY_RUN_CODE = ["TF_ENCRYPTION", "BASH_ENV", "GIT_SSH_COMMAND", "HTTPS_PROXY", "AWS_ENDPOINT_URL", "VAULT_ADDR"]
+HARMLESS = ["TF_VAR_x", "TF_LOG", "AWS_ACCESS_KEY_ID"]
+
+
+def given(*names):
+    return {"secrets": {"environment": {name: "off" for name in names}}}
+
+
+def test_a_write_token_gives_a_run_no_variable_that_may_run_code(home):
+    with Service(home) as service:
+        service.executor("net", approval="automatic")
+        service.be("eve")
+        for name in MAY_RUN_CODE:
+            answer = service.ask("net", "dry-run", **given("TF_LOG", name))
+            assert reason(answer) == (403, "Forbidden"), name
+            assert all(word in answer[1]["detail"] for word in [name, "role admin", "write", "caller.environment"])
+        status, answer = service.request("POST", "/v1/executors/net/recreate", given("BASH_ENV"))
+        assert status == 403, answer
+        assert "BASH_ENV" in home.dayfly("plan", "net", "--env", "BASH_ENV=/dev/null", code=1).stderr
+        assert service.request("GET", "/v1/runs")[1]["items"] == []
+        assert service.ask("net", "dry-run", **given(*HARMLESS))[0] == 201
+        service.await_phase("net-1", "Succeeded")
+        service.be("ann")
+        assert service.ask("net", "dry-run", **given("HTTPS_PROXY", "BASH_ENV"))[0] == 201
+        service.await_phase("net-2", "Succeeded")
+
+
+def test_the_operator_names_the_variables_that_a_write_token_may_give(home):
+    with Service(home, caller={"environment": ["OUR_*"]}) as service:
+        service.executor("net")
+        service.be("eve")
+        assert service.ask("net", "dry-run", **given("OUR_KEY"))[0] == 201
+        assert service.ask("net", "dry-run", **given("BASH_ENV"))[0] == 403

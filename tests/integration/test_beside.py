@@ -189,3 +189,54 @@ def test_a_state_file_that_is_written_as_it_is_read_is_read_again(either_home):
                 over.set()
                 writer.join()
         assert any("read while it was written" in log or "broke off" in log for log in logs), logs
+
+
+# ---- outputs ----
+
+OUTPUT = 'terraform {\n  backend "local" { path = "%s" }\n}\noutput "at" { value = "%s" }\n'
+
+
+def found(path, value, lineage):
+    """A state with this one output, as somebody else may have left it."""
+    path.write_text(json.dumps({
+        "version": 4, "terraform_version": "1.6.0", "serial": 7, "lineage": lineage,
+        "outputs": {"at": {"value": value, "type": "string"}}, "resources": [], "check_results": None}))
+
+
+def test_a_dry_run_of_another_branch_leaves_the_outputs_of_its_executor(home):
+    good, other = home.directory / "good.tfstate", home.directory / "other.tfstate"
+    module = home.module("net", OUTPUT % (good, "https://good.example"))
+    home.repository(module)
+    home.git(module, "checkout", "-qb", "other")
+    (module / "main.tf").write_text(OUTPUT % (other, "https://other.example"))
+    home.git(module, "commit", "-qam", "other")
+    home.git(module, "checkout", "-q", "main")
+    found(other, "https://other.example", "11111111-2222-3333-4444-555555555555")
+    create(home, "net", module, storage={"type": "module"},
+           source={"url": f"file://{module}", "kind": "git", "branch": "main"})
+    home.dayfly("run", "net", "--auto-approve")
+    refused = home.dayfly("plan", "net", "--branch", "other", code=1).stdout
+    assert "StateRefused" in refused
+    assert home.dayfly("outputs", "net", "at").stdout.strip() == "https://good.example"
+    home.dayfly("plan", "net")
+    assert home.dayfly("outputs", "net", "at").stdout.strip() == "https://good.example"
+
+
+def test_a_run_that_finds_the_state_of_somebody_else_leaves_the_outputs(home):
+    state = home.directory / "net.tfstate"
+    module = home.module("net", OUTPUT % (state, "one"))
+    create(home, "net", module, storage={"type": "module"})
+    home.dayfly("run", "net", "--auto-approve")
+    (module / "main.tf").write_text(OUTPUT % (state, "two"))
+    found(state, "two", "11111111-2222-3333-4444-555555555555")
+    assert "StateRefused" in home.dayfly("run", "net", "--auto-approve", code=1).stdout
+    assert home.dayfly("outputs", "net", "at").stdout.strip() == "one"
+
+
+def test_a_new_executor_does_not_get_the_outputs_of_another_ones_state(home):
+    state = home.directory / "net.tfstate"
+    for name in ("net", "copy"):
+        create(home, name, home.module(name, OUTPUT % (state, "one")), storage={"type": "module"})
+    home.dayfly("run", "net", "--auto-approve")
+    assert "StateBelongsToAnother" in home.dayfly("run", "copy", "--auto-approve", code=1).stdout
+    assert "one" not in home.dayfly("outputs", "copy", code=None).stdout

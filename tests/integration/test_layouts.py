@@ -188,3 +188,20 @@ def test_in_strict_isolation_no_module_chooses_what_it_sees(home):
     assert f"say {home.directory}/work --folder evil" in refused
     write(home.directory / "work", {".terraformignore": "net/\n"})
     home.dayfly("plan", home.directory / "work", "--folder", "evil", "--config", strict)
+
+
+@pytest.mark.parametrize("isolation", ["strict", "auto"])
+def test_with_a_service_no_module_chooses_what_it_sees(home, isolation):
+    work = write(home.directory / "work", {
+        "secret.txt": "of the neighbours", "evil/main.tf": 'output "x" { value = file("../secret.txt") }\n'})
+    with dayfly.Server(home, config=f"engine: {{local: {{isolation: {isolation}}}}}\n"):
+        refused = home.dayfly("run", work / "evil", "--auto-approve", code=3).stderr
+        assert "names ../secret.txt" in refused and f"say {work} --folder evil" in refused
+        assert home.json("get", "executors")["items"] == []
+        (work / "evil/main.tf").rename(work / "later.tf")
+        write(work / "evil", {"main.tf": 'output "x" { value = "y" }\n'})
+        home.dayfly("run", work / "evil", "--auto-approve")
+        (work / "later.tf").rename(work / "evil/main.tf")
+        refused = home.dayfly("plan", "evil", code=None)
+        assert "of the neighbours" not in refused.stdout + home.dayfly("outputs", "evil").stdout
+        assert home.json("get", "executor", "evil")["spec"]["source"]["url"] == f"file://{work}/evil"

@@ -135,12 +135,73 @@ static void variables_of_dayfly_are_refused_in_the_environment(void **state)
     }
 }
 
+static void only_an_admin_gives_a_run_what_may_run_code_or_lead_elsewhere(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool is_admins;
+    } cases[] = {
+        {"TF_VAR_x", false},
+        {"TF_VAR_", false},
+        {"TF_LOG", false},
+        {"TF_LOG_PROVIDER_AWS", false},
+        {"AWS_ACCESS_KEY_ID", false},
+        {"ARM_CLIENT_SECRET", false},
+        {"GITHUB_TOKEN", false},
+        {"NAMED", false},
+        {"OF_US_x", false},
+        {"TF_ENCRYPTION", true},
+        {"TF_LOG_PATH_MASK", true},
+        {"TF_LOGS", true},
+        {"TF_PLUGIN_CACHE_DIR", true},
+        {"BASH_ENV", true},
+        {"ENV", true},
+        {"PYTHONPATH", true},
+        {"NODE_OPTIONS", true},
+        {"GIT_SSH_COMMAND", true},
+        {"GIT_CONFIG_COUNT", true},
+        {"SSH_AUTH_SOCK", true},
+        {"HTTPS_PROXY", true},
+        {"https_proxy", true},
+        {"SSL_CERT_FILE", true},
+        {"AWS_ENDPOINT_URL", true},
+        {"AWS_ENDPOINT_URL_STS", true},
+        {"AWS_CA_BUNDLE", true},
+        {"AWS_CONFIG_FILE", true},
+        {"AWS_PROFILE", true},
+        {"ARM_METADATA_HOSTNAME", true},
+        {"GOOGLE_CREDENTIALS", true},
+        {"GOOGLE_APPLICATION_CREDENTIALS", true},
+        {"VAULT_ADDR", true},
+        {"DD_HOST", true},
+        {"NAMED_too", true},
+        {"aws_access_key_id", true},
+    };
+    char none[] = "", name[] = "NAMED", prefix[] = "OF_US_*";
+    char *items[] = {none, name, prefix};
+    const struct df_strs named = {.items = items, .len = DF_ARRAY_SIZE(items)};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *given = json("{'TF_VAR_y':'1'}");
+        assert_int_equal(df_json_set_str(given, cases[i].name, "x", NULL), 0);
+        const char *found = df_model_admins_variable(given, &named);
+        if (cases[i].is_admins)
+            assert_string_equal(found, cases[i].name);
+        else
+            assert_null(found);
+    }
+    DF_JSON cJSON *ours = json("{'NAMED':'1'}");
+    assert_string_equal(df_model_admins_variable(ours, NULL), "NAMED");
+    assert_null(df_model_admins_variable(NULL, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_of_dayfly_are_refused_in_every_spelling),
         cmocka_unit_test(other_arguments_are_the_users_business),
         cmocka_unit_test(variables_of_dayfly_are_refused_in_the_environment),
+        cmocka_unit_test(only_an_admin_gives_a_run_what_may_run_code_or_lead_elsewhere),
     };
     return cmocka_run_group_tests_name("model_arguments", tests, NULL, NULL);
 }
