@@ -251,8 +251,14 @@ int df_cli_file_read(bool is_terraform, const char *named, struct df_cli_file *r
 {
     struct df_cli_file f = {0};
     const char *variable = getenv(DF_CLI_FILE_VARIABLE);
-    if (!named && !df_str_empty(variable))
+    if (!named && !df_str_empty(variable)) {
         named = variable;
+        f.missing = access(named, R_OK) < 0 ? named : NULL;
+    }
+    if (f.missing) {
+        *ret = f;
+        return 0;
+    }
     if (read_all(is_terraform, named, &f, err) < 0) {
         df_cli_file_free(&f);
         return -1;

@@ -13,6 +13,7 @@
 struct df_cli_file {
     char *text;           /* NULL: there is none. It may have tokens: wipe it */
     struct df_strs names; /* what was read, as people write it: "~/.tofurc" */
+    const char *missing;  /* the file of the variable, if it cannot be read; borrowed; or NULL */
     bool has_mirror;      /* it says where providers come from */
     bool has_helper;      /* a credentials_helper, which a step does not find */
 };
@@ -20,7 +21,8 @@ struct df_cli_file {
 void df_cli_file_free(struct df_cli_file *f);
 
 /* Reads what the tool would read. is_terraform: what OpenTofu alone knows is left out. named: the
- * file instead; NULL: that of TF_CLI_CONFIG_FILE, else those below HOME. The plugin cache is taken
+ * file instead; NULL: that of TF_CLI_CONFIG_FILE, else those below HOME. Where the variable's file
+ * cannot be read, there is none, as for the tool. The plugin cache is taken
  * out: a step has its own. Class USER for a named file that cannot be read, or one that is no
  * configuration; LIMIT beyond DF_LIMIT_CLI_FILE. */
 int df_cli_file_read(bool is_terraform, const char *named, struct df_cli_file *ret,

@@ -1,5 +1,6 @@
 /*
- * Copies a directory of this machine. What .terraformignore names is left out. A symbolic link that
+ * Copies a directory of this machine. What editors make beside files and what .terraformignore names
+ * is left out. A symbolic link that
  * stays in the directory is copied as one; another is followed if the source says so (a laptop, where
  * the caller could read the same), else copied as it is, for the check of all links to refuse. Read
  * df_fetch_directory() at the end, then copy_visitor().
@@ -325,7 +326,8 @@ static int copy_source(struct copying *c, int root, struct df_err *err)
     struct tree t = {.c = c, .root = root, .at = ""};
     if (fstat(root, &t.st) < 0)
         return df_fail_errno(err, errno, "look at it");
-    int failed = df_ignore_read(&c->ignore, root, "", err) < 0 ||
+    int failed = df_ignore_add(&c->ignore, "", DF_IGNORE_DEFAULTS, err) < 0 ||
+                 df_ignore_read(&c->ignore, root, "", err) < 0 ||
                  df_tree_walk_at(root, copy_visitor, &t, err) < 0;
     df_ignore_free(&c->ignore);
     return failed ? -1 : 0;

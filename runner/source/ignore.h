@@ -12,6 +12,10 @@
 
 #define DF_IGNORE_FILE ".terraformignore"
 
+/* What editors and desktops make beside files, which the tool does not read either: swap files,
+ * backups, autosaves and locks, and data of macOS. A rule with ! takes one along. */
+#define DF_IGNORE_DEFAULTS ".*.sw?\n*~\n\\#*#\n.#*\n.DS_Store\n._*\n"
+
 struct df_ignore_rule {
     char *base;    /* of the directory that has the file, "" or "a/b"; owned */
     char *pattern; /* without "!" and slashes at both ends; owned */

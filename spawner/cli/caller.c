@@ -5,6 +5,8 @@
  */
 #include "spawner/cli/caller.h"
 
+#include <errno.h>
+
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 #include "common/providers/cli_file.h"
@@ -166,33 +168,10 @@ static int give_and_say(struct caller *c, const char *name, const char *value, s
     return give(c, name, value, err);
 }
 
-/* ---- the workspace ---- */
-
-static int refuse_workspace(const char *what, const char *way_out, struct df_err *err)
-{
-    return df_fail(err, DF_ERR_USER,
-                   "%s: an executor is one workspace, so nothing was run: %sgive each workspace an "
-                   "executor of its own with --name",
-                   what, way_out);
-}
-
-int df_caller_check(const struct df_cli *cli, struct df_err *err)
-{
-    const char *named = NULL, *workspace = getenv(WORKSPACE);
-    for (size_t i = 0; (named = df_arg_nth(&cli->args, "env", i)); i++)
-        if (strcspn(named, "=") == strlen(WORKSPACE) && df_starts_with(named, WORKSPACE))
-            return refuse_workspace("--env " WORKSPACE, "", err);
-    if (df_str_empty(workspace) || df_streq(workspace, "default") ||
-        df_arg_given(&cli->args, "no-env") || !df_connection_shell(cli->server))
-        return 0;
-    DF_FREE char *what =
-        df_strf(WORKSPACE " of this shell selects the workspace \"%.90s\"", workspace);
-    return what ? refuse_workspace(what, "`unset " WORKSPACE "`, and ", err) : df_fail_oom(err);
-}
-
 /* ---- --env ---- */
 
-static int give_named(struct caller *c, const char *text, struct df_err *err)
+/* *ret_name: for the caller to free; *ret_value: borrowed. */
+static int read_named(const char *text, char **ret_name, const char **ret_value, struct df_err *err)
 {
     const char *equals = strchr(text, '=');
     DF_FREE char *name = equals ? strndup(text, (size_t)(equals - text)) : strdup(text);
@@ -204,11 +183,79 @@ static int give_named(struct caller *c, const char *text, struct df_err *err)
     const char *value = equals ? equals + 1 : getenv(name);
     if (!value)
         return df_fail(err, DF_ERR_USER, "--env %s: the variable is not set in this shell", name);
+    *ret_name = DF_TAKE(name);
+    *ret_value = value;
+    return 0;
+}
+
+static int give_named(struct caller *c, const char *text, struct df_err *err)
+{
+    DF_FREE char *name = NULL;
+    const char *value = NULL;
+    if (read_named(text, &name, &value, err) < 0)
+        return -1;
     if (df_streq(name, DF_CLI_FILE_VARIABLE)) {
         c->cli_file = value;
         return 0;
     }
     return give_and_say(c, name, value, err);
+}
+
+/* ---- before anything is changed ---- */
+
+static int refuse_workspace(const char *what, const char *way_out, struct df_err *err)
+{
+    return df_fail(err, DF_ERR_USER,
+                   "%s: an executor is one workspace, so nothing was run: %sgive each workspace an "
+                   "executor of its own with --name",
+                   what, way_out);
+}
+
+static int check_cli_file(const struct df_cli *cli, const char *path, struct df_err *err)
+{
+    if (!df_connection_shell(cli->server))
+        return df_fail(err, DF_ERR_USER,
+                       "--env " DF_CLI_FILE_VARIABLE ": a service takes mirrors and tokens from "
+                       "providers.* of its configuration, not from a caller");
+    if (access(path, R_OK) == 0)
+        return 0;
+    (void)df_fail_errno(err, errno, "--env " DF_CLI_FILE_VARIABLE ": %s", path);
+    err->cls = DF_ERR_USER;
+    return -1;
+}
+
+static int check_named(const struct df_cli *cli, const char *text, struct df_err *err)
+{
+    DF_FREE char *name = NULL;
+    const char *value = NULL;
+    if (read_named(text, &name, &value, err) < 0)
+        return -1;
+    if (df_streq(name, WORKSPACE))
+        return refuse_workspace("--env " WORKSPACE, "", err);
+    return df_streq(name, DF_CLI_FILE_VARIABLE) ? check_cli_file(cli, value, err) : 0;
+}
+
+static int check_shell(const struct df_cli *cli, struct df_err *err)
+{
+    const char *workspace = getenv(WORKSPACE);
+    if (df_str_empty(workspace) || df_streq(workspace, "default") ||
+        !df_connection_shell(cli->server))
+        return 0;
+    DF_FREE char *what =
+        df_strf(WORKSPACE " of this shell selects the workspace \"%.90s\"", workspace);
+    return what ? refuse_workspace(what, "`unset " WORKSPACE "`, and ", err) : df_fail_oom(err);
+}
+
+int df_caller_check(const struct df_cli *cli, struct df_err *err)
+{
+    const char *named = NULL;
+    bool has_none = df_arg_given(&cli->args, "no-env");
+    if (has_none && df_arg_given(&cli->args, "env"))
+        return df_fail(err, DF_ERR_USER, "--env and --no-env contradict each other");
+    for (size_t i = 0; (named = df_arg_nth(&cli->args, "env", i)); i++)
+        if (check_named(cli, named, err) < 0)
+            return -1;
+    return has_none ? 0 : check_shell(cli, err);
 }
 
 /* ---- the shell's variables ---- */
@@ -318,6 +365,10 @@ static int give_cli_file(struct caller *c, const struct df_config *config, struc
         return 0;
     if (df_cli_file_read(is_terraform(c), c->cli_file, &f, err) < 0)
         return df_err_wrap(err, "the tool's configuration (--no-env passes nothing)");
+    if (f.missing)
+        df_cli_note(DF_CLI_FILE_VARIABLE " of this shell names %s, which cannot be read: the run "
+                                         "goes on without it, as the tool does",
+                    f.missing);
     return f.text ? give_cli_text(c, &f, err) : 0;
 }
 
@@ -411,10 +462,6 @@ static int add(struct df_cli *cli, struct caller *c, struct df_err *err)
         if (give_named(c, named, err) < 0)
             return -1;
     const struct df_config *config = df_connection_shell(cli->server);
-    if (c->cli_file && !config)
-        return df_fail(err, DF_ERR_USER,
-                       "--env " DF_CLI_FILE_VARIABLE ": a service takes mirrors and tokens from "
-                       "providers.* of its configuration, not from a caller");
     if ((config ? give_shell(c, config, err) : say_not_passed(cli, c, err)) < 0)
         return -1;
     return say(c, err);
@@ -448,11 +495,8 @@ static int with_providers(struct df_cli *cli, const cJSON *executor, cJSON **ret
 int df_caller_add(struct df_cli *cli, const cJSON *executor, cJSON *body, struct df_err *err)
 {
     DF_JSON cJSON *own = NULL;
-    if (df_arg_given(&cli->args, "no-env")) {
-        if (df_arg_given(&cli->args, "env"))
-            return df_fail(err, DF_ERR_USER, "--env and --no-env contradict each other");
+    if (df_arg_given(&cli->args, "no-env"))
         return 0;
-    }
     if (with_providers(cli, executor, &own, err) < 0)
         return -1;
     struct caller c = {.executor = own, .body = body};

@@ -569,12 +569,12 @@ enum df_exit df_run_exit(const cJSON *run, const cJSON *tasks)
         return DF_EXIT_OK;
     if (df_streq(df_json_str(run, "status.reason"), "TimedOut"))
         return DF_EXIT_TIMEOUT;
-    if (!df_streq(df_run_phase(run), "Failed"))
-        return DF_EXIT_FAILURE;
     int64_t code = DF_EXIT_FAILURE;
     const cJSON *task = NULL;
     cJSON_ArrayForEach (task, tasks) {
         code = exit_after(code, task);
     }
+    if (!df_streq(df_run_phase(run), "Failed") && code != DF_EXIT_PARTIAL)
+        return DF_EXIT_FAILURE;
     return code > DF_EXIT_TIMEOUT ? DF_EXIT_FAILURE : (enum df_exit)code;
 }

@@ -209,9 +209,14 @@ static int post_executor(struct df_cli *cli, const char *name, const cJSON *sour
     return df_cli_call(cli, "POST", "/v1/executors", doc, NULL, err);
 }
 
+static bool has_action(const cJSON *body, enum df_action action)
+{
+    return df_streq(df_json_str(body, "action"), df_action_name(action));
+}
+
 static bool is_dry_run(const cJSON *body)
 {
-    return df_streq(df_json_str(body, "action"), df_action_name(DF_ACTION_DRY_RUN));
+    return has_action(body, DF_ACTION_DRY_RUN);
 }
 
 /* "executor net created: file:///srv/infra, branch main, folder live/net" */
@@ -450,6 +455,8 @@ static int try_name(struct df_cli *cli, const char *name, const char *taken, con
     DF_JSON cJSON *executor = NULL;
     if (get_executor(cli, name, &executor, err) < 0)
         return -1;
+    if (!executor && has_action(body, DF_ACTION_DESTROY))
+        return 0; /* nothing of the module can be destroyed */
     if (!executor)
         return create_executor(cli, name, taken, source, body, err);
     if (is_same_source(executor, source))

@@ -16,6 +16,7 @@
 #include "spawner/cli/signals.h"
 #include "spawner/cli/summary.h"
 #include "spawner/cli/variables.h"
+#include "spawner/model/model.h"
 
 /* True for options that the tool has under the same name. */
 static bool is_for_tool(const char *option)
@@ -229,18 +230,69 @@ int df_request_state_run(struct df_cli *cli, const char *executor, cJSON *body, 
     return df_request_run(cli, executor, "runs", body, signals_fd, err);
 }
 
+/* Why a destroy of this executor has nothing to do; NULL: it may have. executor: NULL: there is
+ * none. */
+static const char *why_nothing(const cJSON *executor)
+{
+    struct df_err refused = {0};
+    if (!executor)
+        return "was never applied: there is no such executor";
+    if (df_executor_is_busy(executor) ||
+        df_executor_check_action(executor, DF_ACTION_DESTROY, DF_ROLE_ADMIN, &refused) == 0)
+        return NULL;
+    return df_streq(df_json_str(executor, "status.state"), "destroyed") ? "is destroyed already"
+                                                                        : "was never applied";
+}
+
+static int say_nothing(struct df_cli *cli, const char *name, const char *why, struct df_err *err)
+{
+    DF_JSON cJSON *doc = NULL, *none = cJSON_CreateNull();
+    if (!none)
+        return df_fail_oom(err);
+    df_cli_note("nothing to destroy: %s %s", name, why);
+    if (!wants_document(cli))
+        return 0;
+    return df_summary_document(none, NULL, NULL, &doc, err) < 0 ? -1
+                                                                : df_cli_print_json(cli, doc, err);
+}
+
+/* A script that cleans up destroys without knowing whether there is something. *ret_over: there is
+ * nothing, which was said. */
+static int check_destroy(struct df_cli *cli, const char *name, const cJSON *body, bool *ret_over,
+                         struct df_err *err)
+{
+    DF_FREE char *path = df_path("executors", name, NULL);
+    DF_JSON cJSON *executor = NULL;
+    struct df_err missing = {0};
+    if (!path)
+        return df_fail_oom(err);
+    if (!df_streq(df_json_str(body, "action"), df_action_name(DF_ACTION_DESTROY)))
+        return 0;
+    if (df_cli_call(cli, "GET", path, NULL, &executor, &missing) < 0 &&
+        missing.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &missing);
+    const char *why = why_nothing(executor);
+    *ret_over = why != NULL;
+    return why ? say_nothing(cli, name, why, err) : 0;
+}
+
 static int run_module(struct df_cli *cli, const char *action, struct df_err *err)
 {
     DF_CLOSE int signals_fd = -1;
     DF_SECRET_JSON cJSON *body = NULL;
     DF_FREE char *executor = NULL;
+    bool is_over = false;
     if (request_of(&cli->args, &body, err) < 0 ||
         df_json_add_str(body, "action", action, err) < 0 || check_keep(&cli->args, body, err) < 0 ||
         df_signals_open(&signals_fd, err) < 0)
         return -1;
     if (df_cli_connect_as(cli, DF_CONNECT_WORK, err) < 0 || df_caller_check(cli, err) < 0 ||
-        df_module_executor(cli, body, &executor, err) < 0 || keep(cli, executor, body, err) < 0 ||
-        add_secrets(cli, executor, body, err) < 0)
+        df_module_executor(cli, body, &executor, err) < 0 ||
+        check_destroy(cli, executor, body, &is_over, err) < 0)
+        return -1;
+    if (is_over)
+        return DF_EXIT_OK;
+    if (keep(cli, executor, body, err) < 0 || add_secrets(cli, executor, body, err) < 0)
         return -1;
     return df_request_run(cli, executor, "runs", body, signals_fd, err);
 }

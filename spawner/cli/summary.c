@@ -111,7 +111,7 @@ static void add_message(const char *message, struct df_buf *out)
     (void)df_buf_addc(out, '\n');
 }
 
-static void add_how(const cJSON *run, const char *note, struct df_buf *out)
+static void add_how(const cJSON *run, const cJSON *tasks, const char *note, struct df_buf *out)
 {
     char took[DF_SHORT_TEXT];
     const char *reason = df_json_str(run, "status.reason");
@@ -135,7 +135,10 @@ static void add_how(const cJSON *run, const char *note, struct df_buf *out)
     } else if (known) {
         (void)df_buf_addf(out, "  %s\n", known->meaning);
     }
-    if (df_streq(df_run_phase(run), "Failed"))
+    bool is_partial = df_run_exit(run, tasks) == DF_EXIT_PARTIAL;
+    if (is_partial && df_streq(df_run_phase(run), "Canceled"))
+        (void)df_buf_adds(out, "  The apply had changed something before it was canceled.\n");
+    if (is_partial || df_streq(df_run_phase(run), "Failed"))
         (void)df_buf_addf(out, "  `dayfly why %s` says more.\n", df_json_str(run, "metadata.name"));
 }
 
@@ -146,10 +149,11 @@ static bool shows_outputs(const cJSON *run)
            df_streq(df_json_str(run, "spec.action"), "provision");
 }
 
-static int print_text(const cJSON *run, const cJSON *outputs, const char *note, struct df_err *err)
+static int print_text(const cJSON *run, const cJSON *tasks, const cJSON *outputs, const char *note,
+                      struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
-    add_how(run, note, &text);
+    add_how(run, tasks, note, &text);
     if (shows_outputs(run) && cJSON_GetArraySize(outputs) > 0) {
         (void)df_buf_adds(&text, "\nOutputs:\n\n");
         if (df_outputs_text(outputs, &text, err) < 0)
@@ -159,10 +163,10 @@ static int print_text(const cJSON *run, const cJSON *outputs, const char *note, 
 }
 
 /* A person who reads standard error is told as well how the run ended. */
-static void tell_how(const cJSON *run, const char *note)
+static void tell_how(const cJSON *run, const cJSON *tasks, const char *note)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
-    add_how(run, note, &text);
+    add_how(run, tasks, note, &text);
     df_text_write(STDERR_FILENO, df_buf_str(&text), text.len);
 }
 
@@ -173,7 +177,7 @@ static int print_document(const struct df_cli *cli, const cJSON *run, const cJSO
     if (df_summary_document(run, tasks, outputs, &doc, err) < 0)
         return -1;
     if (df_run_is_final(run))
-        tell_how(run, note);
+        tell_how(run, tasks, note);
     return df_cli_print_json(cli, doc, err);
 }
 
@@ -202,6 +206,6 @@ int df_summary_print(struct df_cli *cli, const cJSON *run, const char *note, str
         fetch_outputs(cli, executor, &outputs, err) < 0)
         return -1;
     int printed = df_cli_output(cli)[0] ? print_document(cli, run, tasks, outputs, note, err)
-                                        : print_text(run, outputs, note, err);
+                                        : print_text(run, tasks, outputs, note, err);
     return printed < 0 ? -1 : (int)df_run_exit(run, tasks);
 }

@@ -86,6 +86,10 @@ static void find_own_mirror(struct df_doctor_context *p, bool *ret)
                    "the tool's own configuration: %s: a run without a service "
                    "fails, but with --no-env",
                    why.message);
+    else if (f.missing)
+        df_finding(p, DF_LEVEL_WARN,
+                   DF_CLI_FILE_VARIABLE " names %s, which cannot be read: a run goes on without it",
+                   f.missing);
     else if (f.text)
         df_finding(p, DF_LEVEL_OK, "%s%s: a run without a service uses it, a service does not",
                    f.names.items[0], f.has_mirror ? " says where providers come from" : "");

@@ -76,7 +76,7 @@ static const struct offer offers[] = {
     {"provisioned", NULL, DF_ROLE_ADMIN, {"destroy", "edit"}},
     {"destroy", NULL, DF_ROLE_WRITE, {"recreate", "dryrun"}},
     {"destroy", NULL, DF_ROLE_ADMIN, {"destroy", "edit"}},
-    {"destroyed", NULL, DF_ROLE_WRITE, {"recreate"}},
+    {"destroyed", NULL, DF_ROLE_WRITE, {"recreate", "dryrun"}},
     {"destroyed", NULL, DF_ROLE_ADMIN, {"delete"}},
 };
 #define MAX_WORDS 8
@@ -172,16 +172,16 @@ int df_executor_check_action(const cJSON *executor, enum df_action action, enum 
     enum df_role least = is_admins ? DF_ROLE_ADMIN : DF_ROLE_WRITE;
     if (check_role(df_action_name(action), role, least, err) < 0)
         return -1;
-    bool destroying = has_state(executor, "destroy"), destroyed = has_state(executor, "destroyed");
+    bool destroying = has_state(executor, "destroy");
     /* The request is queued behind a run that will change the state: do not check it now. */
     if (df_executor_is_busy(executor))
         return destroying && action == DF_ACTION_DESTROY ? destroyed_already(executor, err) : 0;
-    if (action == DF_ACTION_PROVISION || action == DF_ACTION_STATE)
+    if (action != DF_ACTION_DESTROY)
         return 0;
-    if (destroyed)
+    if (has_state(executor, "destroyed"))
         return not_there(executor, err);
-    if (action == DF_ACTION_DESTROY && has_state(executor, "provision") &&
-        !has_status(executor, "error") && !may_hold_resources(executor))
+    if (has_state(executor, "provision") && !has_status(executor, "error") &&
+        !may_hold_resources(executor))
         return wrong_state(executor, "nothing was provisioned; delete it instead", err);
     return 0;
 }

@@ -41,6 +41,21 @@ def test_the_own_configuration_of_the_tool_is_used_and_named(either_home, provid
     assert f"~/{file} says where providers come from: a run without a service uses it, a service does not" in why
 
 
+def test_a_file_of_the_shell_that_is_not_there_is_named_and_left_out_as_the_tool_does(home):
+    missing = home.directory / "gone.tfrc"
+    env = {"TF_CLI_CONFIG_FILE": str(missing)}
+    module = home.module("echo", 'resource "terraform_data" "x" {}\n')
+    refused = home.dayfly("run", module, "--env", f"TF_CLI_CONFIG_FILE={missing}", code=3)
+    assert f"--env TF_CLI_CONFIG_FILE: {missing}: No such file" in refused.stderr
+    home.dayfly("run", module, "--env", "NOT_SET_ANYWHERE", code=3)
+    assert home.json("get", "executors")["items"] == [], "an executor was created before the refusal"
+    made = home.dayfly("run", module, "--auto-approve", env=env)
+    assert made.stderr.count(f"TF_CLI_CONFIG_FILE of this shell names {missing}, which cannot be read") == 1
+    warned = home.dayfly("doctor", module, "--only", "module", env=env, code=None).stdout
+    assert f"TF_CLI_CONFIG_FILE names {missing}, which cannot be read" in warned
+    assert "cannot be read" not in home.dayfly("run", module, "--no-env", env=env).stderr
+
+
 def test_env_names_another_file_and_a_service_refuses_it(home, provider):
     providers.packed(provider, home.directory / "mirror")
     file = home.directory / "own.tfrc"

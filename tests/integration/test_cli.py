@@ -231,7 +231,7 @@ def test_a_signal_in_mid_apply_cancels_and_waits_for_the_state(home, sig):
     dayfly.wait_for("the apply to begin", lambda: begun(gate))
     run.send_signal(sig)
     document = json.loads(run.communicate(timeout=dayfly.DEADLINE)[0])
-    assert run.returncode == 1
+    assert run.returncode == 2, "the canceled apply had made a resource"
     assert document["run"]["status"]["phase"] == "Canceled"
     state = json.loads(home.dayfly("state", "show", "slow").stdout)
     assert "first" in [r["name"] for r in state["resources"]]
@@ -244,7 +244,8 @@ def test_a_signal_that_comes_to_the_process_and_to_its_group_is_one(home):
     run.send_signal(signal.SIGTERM)
     os.killpg(run.pid, signal.SIGTERM)
     text = run.communicate(timeout=dayfly.DEADLINE)[0]
-    assert run.returncode == 1 and "Canceling slow-1" in text and "Leaving now" not in text, text
+    assert run.returncode == 2 and "Canceling slow-1" in text and "Leaving now" not in text, text
+    assert "changed something before it was canceled" in text and "`dayfly why slow-1` says more" in text, text
 
 
 def test_a_second_signal_leaves_and_the_next_command_tells_the_end(home):

@@ -1,5 +1,7 @@
 """What people type who come from tofu, kubectl and gh: real programs, real tools."""
 
+import json
+
 import pytest
 
 from lib.commands import HELLO
@@ -43,6 +45,24 @@ def test_destroy_asks_where_there_is_somebody_and_takes_the_options_of_run(eithe
     document = either_home.json("destroy", module, "--name", "mine", "-auto-approve")
     assert document["run"]["spec"]["action"] == "destroy"
     assert either_home.json("get", "executor", "mine")["status"]["state"] == "destroyed"
+
+
+def test_what_is_destroyed_can_be_planned_and_a_second_destroy_has_nothing_to_do(either_home):
+    module = either_home.module("hello", HELLO)
+    never = either_home.dayfly("destroy", module, "--auto-approve")
+    assert "nothing to destroy: hello was never applied: there is no such executor" in never.stderr
+    assert either_home.json("get", "executors")["items"] == [], "the destroy made an executor"
+    either_home.dayfly("plan", module)
+    assert "hello was never applied" in either_home.dayfly("destroy", module).stderr
+    either_home.dayfly("run", module, "--auto-approve")
+    either_home.dayfly("destroy", module, "--auto-approve")
+    again = either_home.dayfly("destroy", module, "--auto-approve", "-o", "json")
+    assert "nothing to destroy: hello is destroyed already" in again.stderr and json.loads(again.stdout)["run"] is None
+    either_home.dayfly("destroy", "other", code=3)
+    planned = either_home.json("plan", module)
+    assert planned["planSummary"]["add"] == 3
+    assert either_home.json("get", "executor", "hello")["status"]["state"] == "destroyed"
+    assert either_home.json("run", module, "--auto-approve")["run"]["status"]["phase"] == "Succeeded"
 
 
 def test_the_tools_own_spellings_do_what_they_do_there(either_home):

@@ -163,6 +163,18 @@ def test_a_source_that_changed_after_the_plan_is_not_applied(home, server):
     assert home.json("state", "list", "net")["items"] == []
 
 
+def test_what_an_editor_makes_beside_the_module_between_plan_and_apply_changes_nothing(home, server):
+    module = home.module("net", MODULE)
+    create(home, "net", module)
+    run = start(server, "net")
+    wait_phase(home, run, "WaitingApproval")
+    for name in (".main.tf.swp", "main.tf~", "#main.tf#", ".DS_Store", "._main.tf"):
+        (module / name).write_text("x")
+    (module / ".#main.tf").symlink_to("me@here.4711:1")
+    home.dayfly("approve", run)
+    assert finished(home, run)["phase"] == "Succeeded"
+
+
 def test_a_flipped_bit_in_a_stored_plan_is_refused(home, server):
     create(home, "net", home.module("net", MODULE))
     run = start(server, "net")

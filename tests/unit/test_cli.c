@@ -278,7 +278,12 @@ static void a_run_ends_with_the_exit_code_of_its_last_step(void **state)
     } cases[] = {
         {"{'phase':'Succeeded','reason':'Applied'}", "[{'status':{'exitCode':0}}]", DF_EXIT_OK},
         {"{'phase':'Discarded'}", "[{'status':{'exitCode':0}}]", DF_EXIT_FAILURE},
-        {"{'phase':'Canceled'}", "[{'status':{'exitCode':2}}]", DF_EXIT_FAILURE},
+        {"{'phase':'Canceled'}", "[{'status':{'exitCode':0}},{'status':{'exitCode':2}}]",
+         DF_EXIT_PARTIAL},
+        {"{'phase':'Canceled'}", "[{'status':{'exitCode':0}},{'status':{'exitCode':1}}]",
+         DF_EXIT_FAILURE},
+        {"{'phase':'Canceled'}", "[{'status':{'exitCode':3}}]", DF_EXIT_FAILURE},
+        {"{'phase':'Canceled'}", "[{'status':{'exitCode':-1,'unrecorded':{}}}]", DF_EXIT_PARTIAL},
         {"{'phase':'Failed','reason':'PlanFailed'}", "[{'status':{'exitCode':1}}]",
          DF_EXIT_FAILURE},
         {"{'phase':'Failed','reason':'ApplyFailed'}",

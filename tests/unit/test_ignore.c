@@ -76,6 +76,23 @@ static void a_file_holds_for_its_directory_alone(void **state)
     assert_int_equal(df_ignore_of(&g, "y", false), DF_IGNORE_NOTHING);
 }
 
+static void what_editors_make_is_left_out_unless_a_rule_takes_it_along(void **state)
+{
+    (void)state;
+    static const char *const made[] = {".main.tf.swp", "a/.main.tf.swo", "main.tf~", "#main.tf#",
+                                       ".#main.tf",    "a/b/.DS_Store",  "._main.tf"};
+    static const char *const kept[] = {"main.tf", ".swp", "a#", "#a", ".terraform.lock.hcl",
+                                       "_main.tf"};
+    DF_IGNORE struct df_ignore g = {0};
+    assert_int_equal(df_ignore_add(&g, "", DF_IGNORE_DEFAULTS, NULL), 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(made); i++)
+        assert_int_equal(df_ignore_of(&g, made[i], false), DF_IGNORE_LEFT_OUT);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(kept); i++)
+        assert_int_equal(df_ignore_of(&g, kept[i], false), DF_IGNORE_NOTHING);
+    assert_int_equal(df_ignore_add(&g, "a", "!*~\n", NULL), 0);
+    assert_int_equal(df_ignore_of(&g, "a/x~", false), DF_IGNORE_KEPT);
+}
+
 /* Each star could take anything: a matcher that tries all of it would not end. */
 static void a_pattern_of_many_stars_takes_no_longer(void **state)
 {
@@ -129,6 +146,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(patterns_match_as_those_of_git),
         cmocka_unit_test(a_file_holds_for_its_directory_alone),
+        cmocka_unit_test(what_editors_make_is_left_out_unless_a_rule_takes_it_along),
         cmocka_unit_test(a_pattern_of_many_stars_takes_no_longer),
         scratch_test(a_file_beyond_any_is_refused),
     };

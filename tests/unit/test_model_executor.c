@@ -40,7 +40,7 @@ static const struct {
     {"provisioned", "error", true, "execute dryrun", "execute dryrun destroy edit"},
     {"destroy", "ready", true, "recreate dryrun", "recreate dryrun destroy edit"},
     {"destroy", "error", true, "recreate dryrun", "recreate dryrun destroy edit"},
-    {"destroyed", "done", false, "recreate", "recreate delete"},
+    {"destroyed", "done", false, "recreate dryrun", "recreate dryrun delete"},
     {"provision", "queued", false, "cancel", "cancel"},
     {"provisioned", "queued", true, "cancel", "cancel"},
     {"provision", "in_progress", false, "cancel", "cancel"},
