@@ -226,6 +226,8 @@ int df_json_add_bytes(struct df_buf *out, const char *s)
 
 void df_json_show_nul(char *s)
 {
-    while ((s = strstr(s, DF_JSON_NUL)))
-        memcpy(s, "^@", 2);
+    for (; (s = strstr(s, DF_JSON_NUL)); s += 2) {
+        s[0] = '^';
+        s[1] = '@';
+    }
 }
