@@ -191,13 +191,18 @@ static const char *const callers_variables[] = {
     "PAGERDUTY_TOKEN",
 };
 
-static bool is_callers(const char *name, const struct df_strs *named)
+static bool is_named(const char *name, const struct df_strs *named)
+{
+    for (size_t i = 0; named && i < named->len; i++)
+        if (is_option(named->items[i], name, strlen(name)))
+            return true;
+    return false;
+}
+
+static bool is_callers(const char *name)
 {
     for (size_t i = 0; i < DF_ARRAY_SIZE(callers_variables); i++)
         if (is_option(callers_variables[i], name, strlen(name)))
-            return true;
-    for (size_t i = 0; named && i < named->len; i++)
-        if (is_option(named->items[i], name, strlen(name)))
             return true;
     return false;
 }
@@ -206,7 +211,31 @@ const char *df_model_admins_variable(const cJSON *environment, const struct df_s
 {
     const cJSON *entry;
     cJSON_ArrayForEach (entry, environment) {
-        if (!is_callers(entry->string, named))
+        if (!is_callers(entry->string) && !is_named(entry->string, named))
+            return entry->string;
+    }
+    return NULL;
+}
+
+/* Up to the first underscore: AWS_. */
+static bool is_of_family(const char *name, const cJSON *variables)
+{
+    size_t n = strcspn(name, "_") + 1;
+    const cJSON *v;
+    cJSON_ArrayForEach (v, variables) {
+        if (strncmp(name, v->string, n) == 0)
+            return true;
+    }
+    return false;
+}
+
+const char *df_model_foreign_variable(const cJSON *environment, const cJSON *own,
+                                      const struct df_strs *named)
+{
+    const cJSON *entry;
+    cJSON_ArrayForEach (entry, environment) {
+        if (!df_starts_with(entry->string, "TF_") && !is_named(entry->string, named) &&
+            is_of_family(entry->string, own))
             return entry->string;
     }
     return NULL;

@@ -109,6 +109,32 @@ int df_sealed_get(struct df_spawner *s, const cJSON *run, cJSON **ret, struct df
     return 0;
 }
 
+int df_sealed_check(struct df_spawner *s, const cJSON *task, const cJSON *doc, struct df_err *err)
+{
+    static const char *const own[] = {"environment", "secretEnvironment"};
+    const struct df_strs *named =
+        s->config->caller_is_named ? &s->config->caller_environment : NULL;
+    const cJSON *given = df_json_at(doc, "sealed.environment");
+    const char *of = df_json_str(task, "spec.runRef.name"), *name = NULL;
+    DF_SHARED const cJSON *run = NULL;
+    if (!given)
+        return 0;
+    if (df_store_look_for(s->store, DF_KIND_RUN, of ? of : "", &run, err) < 0)
+        return -1;
+    if (!df_streq(df_json_str(run, "spec.requestedRole"), df_role_name(DF_ROLE_WRITE)))
+        return 0;
+    for (size_t i = 0; !name && i < DF_ARRAY_SIZE(own); i++)
+        name = df_model_foreign_variable(given, df_json_at(doc, own[i]), named);
+    if (!name)
+        return 0;
+    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
+                          "secrets.environment: %.64s of the run would replace or change "
+                          "credentials that the executor has itself, and the role write may not: "
+                          "run it without, or let an admin name the variable in caller.environment "
+                          "of the service's configuration",
+                          name);
+}
+
 int df_sealed_drop(struct df_spawner *s, const cJSON *run, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *entry = NULL;

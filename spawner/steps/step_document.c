@@ -631,7 +631,8 @@ static int make_run_step(struct making *m, struct df_err *err)
     return add_run(m, err) < 0 || add_expected(m, err) < 0 || add_tools(m, err) < 0 ||
                    add_providers(m, err) < 0 || add_source(m, err) < 0 ||
                    add_environment(m, err) < 0 || add_secrets(m, err) < 0 ||
-                   check_redirects(m, err) < 0 || add_state(m, err) < 0
+                   check_redirects(m, err) < 0 || df_sealed_check(m->s, m->task, m->doc, err) < 0 ||
+                   add_state(m, err) < 0
                ? -1
                : 0;
 }

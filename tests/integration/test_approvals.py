@@ -222,3 +222,24 @@ def test_the_operator_names_the_variables_that_a_write_token_may_give(home):
         service.be("eve")
         assert service.ask("net", "dry-run", **given("OUR_KEY"))[0] == 201
         assert service.ask("net", "dry-run", **given("BASH_ENV"))[0] == 403
+
+
+@pytest.mark.parametrize("own", ["environment", "integration"])
+def test_a_write_token_does_not_replace_the_credentials_of_an_executor(home, own):
+    keys = {"aws_access_key_id": "AKIAEXECUTORSOWN", "aws_secret_access_key": "executors-own-key"}
+    with Service(home, caller={"environment": ["AWS_REGION"]}) as service:
+        if own == "environment":
+            service.executor("net", environment=[{"name": "AWS_ROLE_ARN", "value": "arn:aws:iam::1:role/net"}])
+        else:
+            for key, value in keys.items():
+                home.dayfly("secret", "set", "aws", key, "--executor", "net", input=value)
+            service.executor("net", integrations=[{"provider": "aws", "secretRef": {"name": "aws"}}])
+        service.be("eve")
+        assert service.ask("net", "dry-run", **given("AWS_ACCESS_KEY_ID"))[0] == 201
+        refused = service.await_phase("net-1", "Failed")["status"]
+        assert refused["reason"] == "InvalidStep" and "AWS_ACCESS_KEY_ID" in refused["message"]
+        assert service.ask("net", "dry-run", **given("TF_LOG", "GITHUB_TOKEN", "AWS_REGION"))[0] == 201
+        service.await_phase("net-2", "Succeeded")
+        service.be("ann")
+        assert service.ask("net", "dry-run", **given("AWS_ACCESS_KEY_ID"))[0] == 201
+        service.await_phase("net-3", "Succeeded")

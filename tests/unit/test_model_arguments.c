@@ -195,12 +195,28 @@ static void only_an_admin_gives_a_run_what_may_run_code_or_lead_elsewhere(void *
     assert_null(df_model_admins_variable(NULL, NULL));
 }
 
+static void a_caller_leaves_the_credentials_of_the_executor_alone(void **state)
+{
+    (void)state;
+    char name[] = "AWS_REGION";
+    char *items[] = {name};
+    const struct df_strs named = {.items = items, .len = 1};
+    DF_JSON cJSON *given = json("{'TF_VAR_y':'1','AWS_REGION':'r','AWS_ACCESS_KEY_ID':'k'}");
+    DF_JSON cJSON *role = json("{'TF_VAR_z':'1','AWS_ROLE_ARN':'arn'}");
+    DF_JSON cJSON *others = json("{'TF_VAR_y':'1','AW':'1','AWSX_ROLE':'1','ARM_CLIENT_ID':'i'}");
+    assert_string_equal(df_model_foreign_variable(given, role, &named), "AWS_ACCESS_KEY_ID");
+    assert_string_equal(df_model_foreign_variable(given, role, NULL), "AWS_REGION");
+    assert_null(df_model_foreign_variable(given, others, NULL));
+    assert_null(df_model_foreign_variable(given, NULL, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arguments_of_dayfly_are_refused_in_every_spelling),
         cmocka_unit_test(other_arguments_are_the_users_business),
         cmocka_unit_test(variables_of_dayfly_are_refused_in_the_environment),
+        cmocka_unit_test(a_caller_leaves_the_credentials_of_the_executor_alone),
         cmocka_unit_test(only_an_admin_gives_a_run_what_may_run_code_or_lead_elsewhere),
     };
     return cmocka_run_group_tests_name("model_arguments", tests, NULL, NULL);
