@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
@@ -248,15 +249,30 @@ static int save_masks(struct df_context *c, const char *path, struct df_err *err
                : df_masks_save(c->masks, &given, path, err);
 }
 
+/* *ret: the listing of the source, for an apply that meets another one; stays -1: there is none. */
+static int write_listing(const struct df_context *c, int *ret, struct df_err *err)
+{
+    if (!c->source.listing.entries.len)
+        return 0;
+    *ret = memfd_create("files", MFD_CLOEXEC);
+    if (*ret < 0)
+        return df_fail_errno(err, errno, "memfd_create");
+    return df_listing_write(&c->source.listing, *ret, err);
+}
+
 static int write_bundle(struct df_context *c, const struct paths *f, const struct df_inited *inited,
                         struct df_err *err)
 {
+    DF_CLOSE int listing = -1;
+    if (write_listing(c, &listing, err) < 0)
+        return -1;
     const struct df_bundle_part parts[] = {{.name = "plan", .path = f->plan},
                                            {.name = "plan.json", .path = f->json},
                                            {.name = "lock", .path = f->lock},
                                            {.name = "masks", .path = f->masks},
                                            {.name = "modules", .fd = inited->modules_fd},
-                                           {.name = "backend", .fd = inited->backend_fd}};
+                                           {.name = "backend", .fd = inited->backend_fd},
+                                           {.name = "files", .fd = listing}};
     char hex[DF_SHA256_HEX];
     int64_t size;
     DF_CLOSE int fd = -1;

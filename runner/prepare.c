@@ -11,6 +11,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "runner/changed.h"
 #include "runner/inited.h"
 #include "runner/secrets.h"
 #include "runner/tofu/backend.h"
@@ -55,6 +56,20 @@ static int fetch_source(struct df_context *c, struct df_err *err)
     return failed ? df_err_reason(err, "SourceFailed") : 0;
 }
 
+static int fail_changed(const struct df_context *c, const char *digest, struct df_err *err)
+{
+    char names[DF_LISTING_WORDS];
+    if (!*df_changed_since_plan(c, names))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "SourceChanged",
+                              "the source's files changed since the plan (their digest was %.12s, "
+                              "now it is %.12s): plan again",
+                              digest, c->source.tree_digest);
+    return df_fail_reason(err, DF_ERR_CONFLICT, "SourceChanged",
+                          "the source's files changed since the plan: %s: plan again. In a "
+                          "directory, .terraformignore names what is no part of the module",
+                          names);
+}
+
 static int check_source(const struct df_context *c, struct df_err *err)
 {
     const char *commit = df_json_str(c->doc, "expected.commit");
@@ -64,10 +79,7 @@ static int check_source(const struct df_context *c, struct df_err *err)
                               "planned from commit %s, but this is %s: plan again", commit,
                               c->source.commit);
     if (!df_str_empty(digest) && !df_streq(digest, c->source.tree_digest))
-        return df_fail_reason(err, DF_ERR_CONFLICT, "SourceChanged",
-                              "the source's files changed since the plan (their digest was %.12s, "
-                              "now it is %.12s): plan again",
-                              digest, c->source.tree_digest);
+        return fail_changed(c, digest, err);
     return 0;
 }
 

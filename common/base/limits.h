@@ -172,10 +172,11 @@
 #define DF_LIMIT_ARCHIVE_RATIO 200 /* unpacked to packed, once past 16 MiB: a bomb */
 #define DF_LIMIT_ARCHIVE_PATH 1024
 #define DF_LIMIT_ARCHIVE_DEPTH 64
-#define DF_LIMIT_TREE_ENTRIES 1000000      /* files of one source, archive or not */
-#define DF_LIMIT_IGNORE_FILE (64 * DF_KIB) /* one .terraformignore */
-#define DF_LIMIT_IGNORE_RULES 1000         /* of a source; each is compared with each path */
-#define DF_LIMIT_FOLLOWED_LINKS 8          /* out of a source, one in what another leads to */
+#define DF_LIMIT_TREE_ENTRIES 1000000        /* files of one source, archive or not */
+#define DF_LIMIT_IGNORE_FILE (64 * DF_KIB)   /* one .terraformignore */
+#define DF_LIMIT_IGNORE_RULES 1000           /* of a source; each is compared with each path */
+#define DF_LIMIT_SOURCE_LISTING (4 * DF_MIB) /* kept with a plan, or left out */
+#define DF_LIMIT_FOLLOWED_LINKS 8            /* out of a source, one in what another leads to */
 #define DF_LIMIT_SUBMODULES 256
 #define DF_LIMIT_TREE_LISTING (64 * DF_MIB) /* names, modes and sizes of a commit's files */
 #define DF_LIMIT_TREE_DEPTH 128             /* one open descriptor each while walking */

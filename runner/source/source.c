@@ -16,6 +16,7 @@ void df_source_result_free(struct df_source_result *r)
 {
     free(r->module_dir);
     free(r->origin_dir);
+    df_listing_free(&r->listing);
     *r = (struct df_source_result){0};
 }
 
@@ -108,6 +109,13 @@ static int name_origin(const struct df_fetch *f, char **ret, struct df_err *err)
     return *ret ? 0 : df_fail_oom(err);
 }
 
+static int digest_checkout(const struct df_fetch *f, struct df_source_result *r, struct df_err *err)
+{
+    return f->spec->kind == DF_SOURCE_GIT
+               ? df_tree_digest(f->checkout, r->tree_digest, err)
+               : df_tree_digest_listed(f->checkout, &r->listing, r->tree_digest, err);
+}
+
 static int fetch_and_inspect(const struct df_fetch *f, struct df_source_result *ret,
                              struct df_err *err)
 {
@@ -115,8 +123,7 @@ static int fetch_and_inspect(const struct df_fetch *f, struct df_source_result *
     if (fetch_by_kind(f, r.commit, err) < 0 || clean_checkout(f, err) < 0 ||
         find_module(f, &r.module_dir, err) < 0)
         return -1;
-    if (df_tree_digest(f->checkout, r.tree_digest, err) < 0 ||
-        name_origin(f, &r.origin_dir, err) < 0) {
+    if (digest_checkout(f, &r, err) < 0 || name_origin(f, &r.origin_dir, err) < 0) {
         df_source_result_free(&r);
         return -1;
     }

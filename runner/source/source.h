@@ -13,6 +13,7 @@
 #include "common/base/strs.h"
 #include "common/json/json.h"
 #include "common/process/wall.h"
+#include "runner/source/listing.h"
 
 struct df_source_result {
     char commit[65];      /* resolved commit, or "" */
@@ -21,6 +22,7 @@ struct df_source_result {
     /* Owned: the directory that module_dir is a copy of, without states and .terraform; NULL for
      * git and archives. */
     char *origin_dir;
+    struct df_listing listing; /* empty for git, where the commit says what it has */
 };
 void df_source_result_free(struct df_source_result *r);
 
@@ -56,6 +58,9 @@ int df_source_share(const cJSON *source, const char *private_dir, struct df_strs
 
 /* SHA-256 over the sorted tree: paths, kinds, contents (digest.c), without `.git` and `.terraform`. */
 int df_tree_digest(const char *directory, char ret[65], struct df_err *err) DF_MUST_CHECK;
+/* The same; adds the entries to a listing. */
+int df_tree_digest_listed(const char *directory, struct df_listing *listing, char ret[65],
+                          struct df_err *err) DF_MUST_CHECK;
 /* The same over all of it. */
 int df_tree_digest_all(const char *directory, char ret[65], struct df_err *err) DF_MUST_CHECK;
 

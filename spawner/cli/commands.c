@@ -61,6 +61,7 @@ static const struct df_option run_options[] = {
     {0}};
 
 static const struct df_option plan_options[] = {
+    {"lock", 0, NULL, "no effect, true or false: a plan takes no lock", NULL},
     {"detailed-exitcode", 0, NULL, "0: no changes, 2: changes, 1: failed", NULL},
     RUN_OPTIONS,
     SOURCE_OPTIONS,

@@ -52,7 +52,8 @@ const struct df_reason df_reasons[] = {
      "NAME`)."},
     {"SourceChanged",
      "The source differs from the one that was planned (another commit or other files).",
-     "Run again: a new plan uses the present source."},
+     "Run again: a new plan uses the present source. A file that is no part of the module, such as "
+     "a log that is written beside it, can be named in .terraformignore."},
     {"NoConfiguration", "The folder has no configuration; nothing was planned.",
      "Correct --folder or spec.source.folder, or restore the files. Without configuration only a "
      "destroy works: it removes what the state holds."},

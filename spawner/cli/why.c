@@ -265,6 +265,21 @@ static bool add_next_of_init(const char *message, struct df_buf *out)
     return true;
 }
 
+/* Names the option that gives a variable without a value: `input variable "v" is not set`. */
+static bool add_variable(const char *message, struct df_buf *out)
+{
+    static const char key[] = "input variable \"", rest[] = "\" is not set";
+    const char *at = strstr(message, key), *name = at ? at + strlen(key) : "";
+    size_t n = strcspn(name, "\"");
+    if (!n || !df_starts_with(name + n, rest))
+        return false;
+    (void)df_buf_adds(out, "What to do: give it a value: --var ");
+    df_text_safe(out, name, n);
+    (void)df_buf_adds(out, "=VALUE, --var-file FILE, or a terraform.tfvars in the module; --keep "
+                           "stores it in the executor.\n");
+    return true;
+}
+
 static void add_next(const cJSON *run, struct df_buf *out)
 {
     const char *reason = df_json_str(run, "status.reason");
@@ -280,6 +295,8 @@ static void add_next(const cJSON *run, struct df_buf *out)
         (void)df_buf_adds(out, NAME_ROOT);
         return;
     }
+    if (df_streq(reason, "PlanFailed") && message && add_variable(message, out))
+        return;
     const char *elsewhere = next_elsewhere(run, reason);
     const struct df_reason *known = reason ? df_reason_find(reason) : NULL;
     if (elsewhere || (known && known->next))

@@ -268,6 +268,12 @@ def test_a_second_signal_leaves_and_the_next_command_tells_the_end(home):
 
 # ---- exit codes -----------------------------------------------------------------------------------------------------
 
+def test_why_names_the_option_for_a_variable_without_a_value(either_home):
+    module = either_home.module("asks", 'variable "region" {}\noutput "o" { value = var.region }\n')
+    either_home.dayfly("plan", module, code=1)
+    assert "give it a value: --var region=VALUE" in either_home.dayfly("why", "asks-1").stdout
+
+
 def test_a_plan_that_fails_is_1_and_why_tells_the_cause(home):
     module = home.module("broken", 'output "x" { value = nonsense.y }\n')
     assert "Failed" in home.dayfly("run", module, "--auto-approve", code=1).stdout

@@ -36,6 +36,12 @@ def test_a_plan_changes_nothing_and_waits_for_nobody(home):
     home.dayfly("plan", module, "--detach", "--detailed-exitcode", code=3)
 
 
+def test_a_plan_that_is_told_not_to_lock_is_a_plan(home):
+    module = home.module("hello", HELLO)
+    for word in ("-lock=false", "-lock=true", "--lock=false"):
+        assert home.json("plan", module, word)["planSummary"]["add"] == 3
+
+
 def test_destroy_asks_where_there_is_somebody_and_takes_the_options_of_run(either_home):
     module = either_home.module("hello", HELLO)
     either_home.dayfly("run", module, "--auto-approve", "--name", "mine")
@@ -89,7 +95,7 @@ ANSWERED = [
     (["plan", ".", "-out=plan"], "dayfly run DIR --no-wait"),
     (["plan", ".", "-json"], "-o json"),
     (["plan", ".", "-destroy"], "dayfly destroy DIR"),
-    (["plan", ".", "-lock=false"], "always locks"),
+    (["run", ".", "-lock=false"], "always locks"),
     (["-chdir=net", "plan"], "dayfly plan DIR"),
     (["run", ".", "-detailed-exitcode"], "dayfly plan DIR"),
     (["run", ".", "-backend-config=x"], "spec.storage"),

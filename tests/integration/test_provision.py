@@ -153,13 +153,18 @@ def test_nothing_is_applied_that_was_not_approved(home, server):
 
 def test_a_source_that_changed_after_the_plan_is_not_applied(home, server):
     module = home.module("net", MODULE)
+    (module / "gone.tf").write_text("")
     create(home, "net", module)
     run = start(server, "net")
     wait_phase(home, run, "WaitingApproval")
     (module / "main.tf").write_text(MODULE + 'output "more" {\n  value = 1\n}\n')
+    (module / "apply.log").write_text("Plan: 1 to add\n")
+    (module / "gone.tf").unlink()
     home.dayfly("approve", run, code=None)
     status = finished(home, run)
     assert (status["phase"], status["reason"]) == ("Failed", "SourceChanged")
+    assert "apply.log (added), gone.tf (removed), main.tf (changed): plan again" in status["message"]
+    assert ".terraformignore" in status["message"]
     assert home.json("state", "list", "net")["items"] == []
 
 

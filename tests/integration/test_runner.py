@@ -42,12 +42,12 @@ def parts_of(bundle):
 
 def test_a_plan_is_kept_with_its_json_for_those_who_decide(steps):
     steps.run("plan", "Planned")
-    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "plan.json", "masks", "backend"]
+    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "plan.json", "masks", "backend", "files"]
 
 
 def test_a_plan_that_nobody_reviews_is_not_shown_and_can_be_applied(steps):
     steps.run("plan", "Planned", reviewed=False)
-    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "masks", "backend"]
+    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "masks", "backend", "files"]
     steps.run("apply", "Applied")
     assert steps.resources() == {"hello": "ok"}
 
