@@ -62,9 +62,8 @@ static int find_tokens(bool is_terraform, char **ret, struct df_err *err)
 static int add_name(struct df_cli_file *f, const char *path, struct df_err *err)
 {
     const char *home = getenv("HOME");
-    bool is_below = !df_str_empty(home) && df_fs_is_within(path, home);
-    (void)df_strs_addf(&f->names, "%s%s", is_below ? "~" : "",
-                       path + (is_below ? strlen(home) : 0));
+    size_t cut = home && *home && df_fs_is_within(path, home) ? strlen(home) : 0;
+    (void)df_strs_addf(&f->names, "%s%s", cut ? "~" : "", path + cut);
     return df_strs_check(&f->names, err);
 }
 

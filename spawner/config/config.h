@@ -132,6 +132,7 @@ struct df_config {
 
     struct df_strs caller_environment; /* caller.environment: names, or prefixes with * */
     bool caller_files;                 /* caller.files; true */
+    bool caller_is_named;              /* not a key: caller.environment is not the default */
 
     char *plugin_cache_directory;     /* providers.pluginCacheDirectory */
     char *filesystem_mirror;          /* providers.filesystemMirror */
@@ -153,7 +154,6 @@ struct df_config {
     bool log_json;               /* log.format: json|text; json if stderr is no terminal */
     bool keep_failed;            /* runner.keepFailed */
     bool embedded;               /* not a key: set by `dayfly run` without a server */
-    bool caller_is_named;        /* not a key: caller.environment is not the default */
     bool only_answers;           /* not a key: no control loop; for reading without a server */
 };
 
