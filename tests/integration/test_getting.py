@@ -353,7 +353,7 @@ def test_a_watcher_starts_no_run(home):
     module, gate = slow(home)
     owner = home.popen(dayfly.DAYFLY, "run", module, "--var", f"gate={gate}", "--auto-approve", stdout=subprocess.PIPE)
     dayfly.wait_for("the apply to begin", lambda: begun(gate))
-    second = home.popen(dayfly.DAYFLY, "run", "slow", "--var", f"gate={gate}", "--action", "dry-run", "--detach",
+    second = home.popen(dayfly.DAYFLY, "run", "slow", "--var", f"gate={gate}", "--auto-approve", "--detach",
                         stdout=subprocess.PIPE)
     assert second.communicate(timeout=dayfly.DEADLINE)[0] == "run/slow-2 created\n"
     owner.kill()
