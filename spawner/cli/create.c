@@ -197,11 +197,12 @@ static int send_documents(struct sending *s, const char *file, const cJSON *docs
 }
 
 /* For -o: the document as it is stored; of several, a list. */
-static int print_answers(struct df_cli *cli, cJSON *answers, struct df_err *err)
+static int print_answers(struct df_cli *cli, const cJSON *answers, struct df_err *err)
 {
     DF_JSON cJSON *list = NULL;
-    if (cJSON_GetArraySize(answers) == 1)
-        return df_cli_print_json(cli, answers->child, err);
+    cJSON *first = cJSON_GetArrayItem(answers, 0);
+    if (first && !first->next)
+        return df_cli_print_json(cli, first, err);
     if (!(list = cJSON_CreateObject()))
         return df_fail_oom(err);
     if (df_json_add(list, "items", cJSON_Duplicate(answers, true), err) < 0)
