@@ -81,9 +81,9 @@ static int compare(const char *a, const char *b)
 /* The names of a source are foreign: no control character, and nothing but UTF-8. */
 static void clean_name(const char *path, char out[NAME_MAX_BYTES + 1])
 {
-    size_t n = strlen(path);
+    size_t n = path ? strlen(path) : 0;
     bool is_whole = n <= NAME_MAX_BYTES && df_is_utf8(path, n);
-    (void)snprintf(out, NAME_MAX_BYTES + 1, "%s", path);
+    (void)snprintf(out, NAME_MAX_BYTES + 1, "%s", n ? path : "");
     for (char *c = out; *c; c++) {
         unsigned char byte = (unsigned char)*c;
         if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !is_whole))

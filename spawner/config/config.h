@@ -124,13 +124,13 @@ struct df_config {
     int64_t terrakube_deadline_s;  /* terrakube.deadline of a step */
 
     struct df_strs tool_directories; /* tools.directories */
-    bool tool_search_path;           /* tools.searchPath; true */
     char *tool_cache_directory;      /* tools.cacheDirectory; default <cache home>/dayfly/tools */
     char *tool_index_opentofu;       /* tools.index.opentofu: URL (https or file) */
     char *tool_index_terraform;      /* tools.index.terraform */
     char *tool_ca_file;              /* tools.caFile */
 
     struct df_strs caller_environment; /* caller.environment: names, or prefixes with * */
+    bool tool_search_path;             /* tools.searchPath; true */
     bool caller_files;                 /* caller.files; true */
     bool caller_is_named;              /* not a key: caller.environment is not the default */
 

@@ -25,10 +25,10 @@ enum df_key_type {
 struct df_key {
     const char *name;
     enum df_key_type type;
+    bool is_secret;       /* PATH, PATHS: what is there is the service's alone; no step sees it */
     size_t offset;        /* in struct df_config */
     const char *fallback; /* the default as text; NULL: none, or it depends on the machine */
     int64_t min, max;     /* WHOLE, SECONDS */
-    bool is_secret;       /* PATH, PATHS: what is there is the service's alone; no step sees it */
     /* OBJECT: checks the value when it is set, so that the message has the line; or NULL */
     int (*check)(cJSON *object, struct df_err *err);
 };
