@@ -81,9 +81,9 @@ static int compare(const char *a, const char *b)
 /* The names of a source are foreign: no control character, and nothing but UTF-8. */
 static void clean_name(const char *path, char out[NAME_MAX_BYTES + 1])
 {
-    size_t n = path ? strlen(path) : 0;
+    size_t n = strlen(path);
     bool is_whole = n <= NAME_MAX_BYTES && df_is_utf8(path, n);
-    (void)snprintf(out, NAME_MAX_BYTES + 1, "%s", n ? path : "");
+    (void)snprintf(out, NAME_MAX_BYTES + 1, "%s", path);
     for (char *c = out; *c; c++) {
         unsigned char byte = (unsigned char)*c;
         if (byte < 0x20 || byte == 0x7f || (byte >= 0x80 && !is_whole))
@@ -102,25 +102,19 @@ static void say(struct words *w, const char *entry, const char *how)
                    how);
 }
 
-/* An entry of one list alone has none of the other. */
-static void say_pair(struct words *w, const char *before, const char *now)
-{
-    if (!before)
-        say(w, now, "added");
-    else if (!now)
-        say(w, before, "removed");
-    else if (strncmp(before, now, HASH_DIGITS) != 0)
-        say(w, now, "changed");
-}
-
 static void compare_all(struct words *w, const struct df_strs *before, const struct df_strs *now)
 {
     size_t i = 0, k = 0;
     while (i < before->len || k < now->len) {
-        const char *a = i < before->len ? before->items[i] : NULL;
-        const char *b = k < now->len ? now->items[k] : NULL;
-        int order = !a ? 1 : !b ? -1 : compare(a + HEAD, b + HEAD);
-        say_pair(w, order <= 0 ? a : NULL, order >= 0 ? b : NULL);
+        int order = i == before->len ? 1
+                    : k == now->len  ? -1
+                                     : compare(before->items[i] + HEAD, now->items[k] + HEAD);
+        if (order < 0)
+            say(w, before->items[i], "removed");
+        else if (order > 0)
+            say(w, now->items[k], "added");
+        else if (strncmp(before->items[i], now->items[k], HASH_DIGITS) != 0)
+            say(w, now->items[k], "changed");
         i += order <= 0;
         k += order >= 0;
     }

@@ -165,7 +165,7 @@ static int add_storage(const struct df_args *args, cJSON *spec, struct df_err *e
     return storage ? df_json_set_str(storage, "type", type, err) : df_fail_oom(err);
 }
 
-static int get_executor(struct df_cli *cli, const char *name, cJSON **ret, struct df_err *err)
+int df_module_get_executor(struct df_cli *cli, const char *name, cJSON **ret, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", name, NULL);
     if (!path)
@@ -453,7 +453,7 @@ static int try_name(struct df_cli *cli, const char *name, const char *taken, con
                     cJSON *body, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
-    if (get_executor(cli, name, &executor, err) < 0)
+    if (df_module_get_executor(cli, name, &executor, err) < 0)
         return -1;
     if (!executor && has_action(body, DF_ACTION_DESTROY))
         return 0; /* nothing of the module can be destroyed */
@@ -490,7 +490,7 @@ static int pick_former(struct df_cli *cli, const cJSON *source, cJSON *body, cha
         return -1;
     if (df_streq(ret, plain))
         return 0;
-    if (get_executor(cli, ret, &executor, err) < 0)
+    if (df_module_get_executor(cli, ret, &executor, err) < 0)
         return -1;
     if (!executor || !is_same_source(executor, source))
         return 0;
@@ -596,7 +596,7 @@ static int for_spelled_out(struct df_cli *cli, const char *name, cJSON *body, ch
         return df_fail(err, DF_ERR_USER, EXECUTOR_PREFIX "%s: \"%s\" is not a valid name%s%s%s",
                        name, name, there ? "; " : "", there ? directory : "",
                        there ? " is the directory" : "");
-    if (get_executor(cli, name, &executor, err) < 0)
+    if (df_module_get_executor(cli, name, &executor, err) < 0)
         return -1;
     if (!executor)
         return df_fail(err, DF_ERR_NOT_FOUND, "there is no executor %s%s%s%s", name,
@@ -672,7 +672,7 @@ int df_module_executor(struct df_cli *cli, cJSON *body, char **ret, struct df_er
     bool label = df_is_dns_label(word);
     if (df_starts_with(word, EXECUTOR_PREFIX))
         return for_spelled_out(cli, word + strlen(EXECUTOR_PREFIX), body, ret, err);
-    if (label && get_executor(cli, word, &executor, err) < 0)
+    if (label && df_module_get_executor(cli, word, &executor, err) < 0)
         return -1;
     if (executor && is_directory(word))
         return for_both(cli, word, executor, body, ret, err);

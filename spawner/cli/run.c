@@ -261,16 +261,11 @@ static int say_nothing(struct df_cli *cli, const char *name, const char *why, st
 static int check_destroy(struct df_cli *cli, const char *name, const cJSON *body, bool *ret_over,
                          struct df_err *err)
 {
-    DF_FREE char *path = df_path("executors", name, NULL);
     DF_JSON cJSON *executor = NULL;
-    struct df_err missing = {0};
-    if (!path)
-        return df_fail_oom(err);
     if (!df_streq(df_json_str(body, "action"), df_action_name(DF_ACTION_DESTROY)))
         return 0;
-    if (df_cli_call(cli, "GET", path, NULL, &executor, &missing) < 0 &&
-        missing.cls != DF_ERR_NOT_FOUND)
-        return df_err_pass(err, &missing);
+    if (df_module_get_executor(cli, name, &executor, err) < 0)
+        return -1;
     const char *why = why_nothing(executor);
     *ret_over = why != NULL;
     return why ? say_nothing(cli, name, why, err) : 0;
