@@ -259,15 +259,20 @@ static int check_reference(const cJSON *source, struct df_err *err)
                    url);
 }
 
-/* taken: the preferred name, if another module already has it; or NULL. */
+/* Creates nothing for a destroy: there is nothing of this name to destroy. taken: the preferred name, if
+ * another module already has it; or NULL. */
 static int create_executor(struct df_cli *cli, const char *name, const char *taken,
                            const cJSON *source, const cJSON *body, struct df_err *err)
 {
-    bool may_copy = df_arg_given(&cli->args, "name");
+    bool destroys = has_action(body, DF_ACTION_DESTROY);
+    bool may_copy = df_arg_given(&cli->args, "name") && !destroys;
     DF_JSON cJSON *wide = NULL;
     DF_FREE char *why = NULL;
-    if (check_reference(source, err) < 0 || (!may_copy && df_copies_refuse(cli, source, err) < 0) ||
-        df_widen_source(cli, source, &wide, &why, err) < 0 ||
+    if (check_reference(source, err) < 0 || (!may_copy && df_copies_refuse(cli, source, err) < 0))
+        return -1;
+    if (destroys)
+        return 0;
+    if (df_widen_source(cli, source, &wide, &why, err) < 0 ||
         post_executor(cli, name, wide ? wide : source, err) < 0)
         return -1;
     return say_created(name, wide ? wide : source, taken, body, err);
@@ -455,8 +460,6 @@ static int try_name(struct df_cli *cli, const char *name, const char *taken, con
     DF_JSON cJSON *executor = NULL;
     if (df_module_get_executor(cli, name, &executor, err) < 0)
         return -1;
-    if (!executor && has_action(body, DF_ACTION_DESTROY))
-        return 0; /* nothing of the module can be destroyed */
     if (!executor)
         return create_executor(cli, name, taken, source, body, err);
     if (is_same_source(executor, source))

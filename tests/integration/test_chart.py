@@ -851,7 +851,7 @@ def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, names
 
         release.rollback()
         assert not set(release.spawners()) & {*before, *upgraded}
-        namespace.apply(run_of("net", "after", **{"class": "large"}))
+        namespace.apply(run_of("net", "after", "provision", autoApprove=True, **{"class": "large"}))
         namespace.wait("run", "after", lambda r: r.get("status", {}).get("phase") == "Pending")
         assert namespace.get("run", run)["status"]["phase"] == "Running"
         ledger.let_go("second", f"{run}-apply")
