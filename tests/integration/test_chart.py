@@ -859,7 +859,7 @@ def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, names
             namespace.wait("run", name, lambda r: r["status"]["phase"] in ("Succeeded", "Failed", "Canceled"), seconds=120)
             assert namespace.get("run", name)["status"]["phase"] == "Succeeded"
         process.communicate()
-        steps = [("plan", f"{run}-plan"), ("apply", f"{run}-apply"), ("plan", "after-plan")]
+        steps = [("plan", f"{run}-plan"), ("apply", f"{run}-apply"), ("plan", "after-plan"), ("apply", "after-apply")]
         assert dict(ledger.starts()) == {step: 1 for step in steps}
         assert ledger.made(run) == ["first", "second"]
         state = json.loads(release.home.dayfly("state", "show", "net").stdout)
