@@ -294,6 +294,15 @@ def test_the_commits_of_a_server_that_leaves_no_files_out_are_searched_as_well(w
         work.refused(f"{https.url}/forge.git", commit=forge.pull, **members, reason="CommitNotInBranch")
 
 
+def test_a_server_is_not_asked_for_the_commit_that_is_searched(work, forge, https, authority):
+    """It would give that of a fork as readily as any."""
+    https.bodies.clear()
+    work.refused(f"{https.url}/forge.git", commit=forge.fork, credentials=credentials_of(https, authority),
+                 reason="CommitNotInBranch")
+    asked = [body for body in https.bodies if b"command=fetch" in body]
+    assert asked and not any(forge.fork.encode() in body for body in asked)
+
+
 def test_a_working_copy_gives_what_it_has_checked_out_and_fetched(work, forge, tmp_path):
     """As a CI system makes it: shallow, of a pull request, without a branch."""
     tree = tmp_path / "tree"

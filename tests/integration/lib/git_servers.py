@@ -99,6 +99,7 @@ class Handler(web.Handler):
         site = self.server.owner
         site.requests.append((self.command, self.path, dict(self.headers)))
         body = self.body()
+        site.bodies.append(body)
         if site.password is not None:
             expected = base64.b64encode(f"{site.user}:{site.password}".encode()).decode()
             if self.headers.get("Authorization") != f"Basic {expected}":
@@ -132,7 +133,7 @@ class HttpsServer(web.Server):
 
     def __init__(self, root, authority=None, user="git", password=None, old=False, host="127.0.0.1"):
         self.root, self.user, self.password, self.old = pathlib.Path(root), user, password, old
-        self.pages, self.requests = {}, []
+        self.pages, self.requests, self.bodies = {}, [], []
         super().__init__(Handler, authority.certificate() if authority else None, host)
 
 
