@@ -10,7 +10,7 @@ void df_context_free(struct df_context *c)
     df_tool_free(&c->tool);
     df_workspace_free(&c->workspace);
     df_varfiles_free(&c->varfiles);
-    df_walls_free(&c->walls);
+    df_step_wall_free(&c->wall);
     free(c->pid_path);
     free(c->fifo_path);
 }

@@ -58,7 +58,7 @@ struct df_context {
     struct df_workspace workspace;
     struct df_varfiles varfiles;
     char *pid_path, *fifo_path;
-    struct df_walls walls;
+    struct df_step_wall wall;
     struct df_commander commander;
     struct df_outcome outcome;
     bool has_outputs; /* the state that the tool stored is whole: its outputs are the run's */

@@ -29,18 +29,17 @@ static int run_reader(const struct df_context *c, const char *request, const cha
     DF_STRS struct df_strs args = {0};
     DF_FREE char *self = NULL;
     struct df_commander commander = c->commander;
-    struct df_walls walls;
+    struct df_step_wall wall;
     struct df_process process = DF_PROCESS_INIT;
     struct df_command_end end = {.code = -1};
     if (df_process_own_path(&self, err) < 0)
         return -1;
     commander.program = self;
     commander.tool = NULL;
-    if (commander
-            .walls) { /* the limits are for programs of the module: this one has its own caps */
-        walls = *commander.walls;
-        walls.limits = NULL;
-        commander.walls = &walls;
+    if (commander.wall) { /* the limits are for programs of the module: this one has its own caps */
+        wall = *commander.wall;
+        wall.limits = NULL;
+        commander.wall = &wall;
     }
     (void)df_strs_add(&args, DF_KEPT_COMMAND);
     (void)df_strs_add(&args, request);

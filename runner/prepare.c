@@ -16,6 +16,7 @@
 #include "runner/secrets.h"
 #include "runner/tofu/backend.h"
 #include "runner/tofu/cliconfig.h"
+#include "runner/tofu/plugin_stage.h"
 #include "runner/tofu/sensitive.h"
 #include "runner/tofu/toolchain.h"
 #include "runner/tofu/varvalues.h"
@@ -263,9 +264,11 @@ int df_prepare_workspace(struct df_context *c, struct df_err *err)
         df_varfiles_collect(&q, &c->varfiles, err) < 0)
         return df_err_reason(err, "RunnerFailed");
     say_cli_config(c);
-    const struct df_walls_request walls = {
+    const char *cache = df_json_str(c->doc, "providers.pluginCacheDirectory");
+    const struct df_step_wall_request wall = {
         .isolation = c->isolation, .step = c->doc, .dirs = c->dirs, .tool = c->tool.path};
-    if (c->isolation->is_on && df_walls_make(&walls, &c->walls, err) < 0)
+    if (df_plugin_stage_make_cache(cache, err) < 0 ||
+        (c->isolation->is_on && df_step_wall_make(&wall, &c->wall, err) < 0))
         return df_err_reason(err, "RunnerFailed");
     c->pid_path = df_fs_join(c->step_dir, "tofu.pid");
     c->fifo_path = df_fs_join(c->dirs->secret, "events");
@@ -281,7 +284,7 @@ int df_prepare_workspace(struct df_context *c, struct df_err *err)
         .pid_path = c->pid_path,
         .output = c->output,
         .stop = c->stop,
-        .walls = c->isolation->is_on ? &c->walls : NULL,
+        .wall = c->isolation->is_on ? &c->wall : NULL,
         .grace_ms = df_json_int(c->doc, "graceSeconds", DF_TIMEOUT_GRACE_SECONDS) * 1000};
     return 0;
 }

@@ -163,14 +163,15 @@ static int look_behind(const struct df_wall *wall, const char *self, const char 
 static int try_wall(const struct df_isolation *i, const struct df_dirs *dirs, const cJSON *step,
                     struct df_err *err)
 {
-    DF_CLEANUP(df_walls_free) struct df_walls walls = {0};
+    DF_CLEANUP(df_step_wall_free) struct df_step_wall wall = {0};
     DF_FREE char *self = NULL, *request = df_fs_join(dirs->source, "request.json");
     if (!request)
         return df_fail_oom(err);
     if (df_process_own_path(&self, err) < 0 || write_request(i, dirs, request, err) < 0)
         return -1;
-    const struct df_walls_request q = {.isolation = i, .step = step, .dirs = dirs, .tool = self};
-    return df_walls_make(&q, &walls, err) < 0 ? -1 : look_behind(&walls.other, self, request, err);
+    const struct df_step_wall_request q = {
+        .isolation = i, .step = step, .dirs = dirs, .tool = self};
+    return df_step_wall_make(&q, &wall, err) < 0 ? -1 : look_behind(&wall.wall, self, request, err);
 }
 
 int df_trial(const cJSON *handoff, const char *work_dir, cJSON *part, struct df_err *err)

@@ -72,6 +72,11 @@ int df_fs_open_plain(const char *path, int flags, mode_t mode, int *ret_fd, stru
     return 0;
 }
 
+int df_fs_open_plain_dir(const char *path)
+{
+    return open_unlinked(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC, 0);
+}
+
 char *df_fs_path_of(int fd, struct df_err *err)
 {
     char link[32], path[PATH_MAX];

@@ -20,6 +20,8 @@ int df_fs_read_fd(int fd, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
  * without openat2(2) only the last part is checked for a link. */
 int df_fs_open_plain(const char *path, int flags, mode_t mode, int *ret_fd,
                      struct df_err *err) DF_MUST_CHECK;
+/* The same for a directory, to read. The caller closes; -1 with errno. */
+int df_fs_open_plain_dir(const char *path) DF_MUST_CHECK;
 /* The real path of an open file or directory; the caller frees. NULL with err: it has none. */
 char *df_fs_path_of(int fd, struct df_err *err);
 /* True if path is the directory or below it. Both are real paths. */

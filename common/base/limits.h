@@ -194,11 +194,12 @@
 #define DF_LIMIT_LOCAL_MODULES 1000    /* that one module calls; each is a directory to read */
 
 /* Providers */
-#define DF_LIMIT_TRUST (8 * DF_MIB)     /* certificates for `init`; all public ones are 250 KiB */
-#define DF_LIMIT_LOCKFILE (4 * DF_MIB)  /* of a module; a provider has some kilobytes of hashes */
-#define DF_LIMIT_PACKAGE_FILES 4096     /* of one unpacked provider; most have three */
-#define DF_LIMIT_CLI_FILE (32 * DF_KIB) /* ~/.tofurc: some lines; with the values of its run */
-#define DF_LIMIT_LOCKED_PROVIDERS 1000  /* of one module */
+#define DF_LIMIT_TRUST (8 * DF_MIB)    /* certificates for `init`; all public ones are 250 KiB */
+#define DF_LIMIT_LOCKFILE (4 * DF_MIB) /* of a module; a provider has some kilobytes of hashes */
+#define DF_LIMIT_PACKAGE_FILES 4096    /* of one unpacked provider; most have three */
+#define DF_LIMIT_PACKAGE_BYTES (4 * DF_GIB) /* of one; the largest have 800 MiB */
+#define DF_LIMIT_CLI_FILE (32 * DF_KIB)     /* ~/.tofurc: some lines; with the values of its run */
+#define DF_LIMIT_LOCKED_PROVIDERS 1000      /* of one module */
 #define DF_LIMIT_PROVIDER_ARCHIVE (1 * DF_GIB) /* the largest ones have 150 MiB */
 #define DF_LIMIT_MIRROR_INDEX (4 * DF_MIB)     /* all versions of a provider, or its archives */
 

@@ -8,10 +8,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/audit.h>
 #include <linux/capability.h>
-#include <linux/keyctl.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <sched.h>
 #include <signal.h>
+#include <stddef.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -295,13 +298,33 @@ static int drop_capabilities(void)
     return syscall(SYS_capset, &head, sets) < 0 ? -1 : 0;
 }
 
-/* A new session keyring without a name: the one of the service may hold keys, which every process
- * that inherits it may read. Where the call is not allowed, it is not to the step either. */
-static int leave_keyring(void)
+/* A thread of a 32-bit program, or of x32, calls by other numbers, which stand in the same order. */
+#define NO_KEYS(arch, first)                                                                       \
+    BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (arch), 0, 6),                                             \
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),                     \
+        BPF_STMT(BPF_ALU | BPF_AND | BPF_K, ~0x40000000U /* x32 */),                               \
+        BPF_JUMP(BPF_JMP | BPF_JGE | BPF_K, (first), 0, 2),                                        \
+        BPF_JUMP(BPF_JMP | BPF_JGT | BPF_K, (first) + 2, 1, 0),                                    \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),                                     \
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)
+
+/* The keyrings of a user and of a session may hold keys of the service or of other programs, and no
+ * namespace divides them: without add_key(2), request_key(2) and keyctl(2) nobody reads them. */
+static int leave_keyrings(void)
 {
-    if (syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0)
-        return 0;
-    return errno == ENOSYS || errno == EPERM || errno == EACCES ? 0 : -1;
+    static const struct sock_filter filter[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, arch)),
+        NO_KEYS(AUDIT_ARCH_X86_64, 248),
+        NO_KEYS(AUDIT_ARCH_I386, 286),
+        NO_KEYS(AUDIT_ARCH_AARCH64, 217),
+        NO_KEYS(AUDIT_ARCH_ARM, 309),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW)};
+    union { /* the call does not write to it */
+        const struct sock_filter *in;
+        struct sock_filter *out;
+    } list = {.in = filter};
+    const struct sock_fprog program = {.len = DF_ARRAY_SIZE(filter), .filter = list.out};
+    return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
 /* Abstract Unix sockets have no path that could be hidden. From Linux 6.12 on a step reaches none of
@@ -331,10 +354,10 @@ static int enter(struct entering *e, size_t *at)
     if (enter_user(e) < 0 || enter_mounts() < 0 || each_entry(e, copy_entry, at) < 0 ||
         each_entry(e, lay_entry, at) < 0 || each_entry(e, close_entry, at) < 0)
         return -1;
-    if (leave_keyring() < 0 || drop_capabilities() < 0)
+    if (drop_capabilities() < 0)
         return -1;
     leave_abstract_sockets();
-    return 0;
+    return leave_keyrings(); /* last: it needs no_new_privs, and each call after it costs a little */
 }
 
 pid_t df_wall_fork(const struct df_wall *v, struct df_wall_fault *ret_fault)

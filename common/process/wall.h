@@ -6,7 +6,7 @@
  * "/" is hidden, only the entries after it can be seen. A process with a wall (process.h) is the
  * first of a PID namespace of its own: it sees and signals its descendants only, they end with it,
  * and outside it has an ordinary pid. Shared memory and message queues of System V are its own, and
- * so is its session keyring. Another user than root gets a user namespace for that, with its own uid
+ * it reaches no keyring of the kernel. Another user than root gets a user namespace for that, with its own uid
  * alone, and no capabilities; root keeps its user and those of df_wall_keeps(). No program that it
  * starts has more.
  * Thread rule: a wall is filled by one thread; any thread may spawn with it.

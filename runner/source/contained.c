@@ -78,20 +78,20 @@ static int fetch_history(const struct df_git *g, const struct df_git_repo *r, co
  * a commit of a fork as readily as any. */
 static bool is_here(const struct df_git *g, const struct df_git_repo *r)
 {
-    return df_git_run(g, r,
-                      DF_GIT_ARGS("rev-list", "--missing=allow-any", "--no-walk", "--quiet",
-                                  r->commit),
-                      NULL, NULL) == 0;
+    return df_git_run(
+               g, r,
+               DF_GIT_ARGS("rev-list", "--missing=allow-any", "--no-walk", "--quiet", r->commit),
+               NULL, NULL) == 0;
 }
 
 static bool is_contained(const struct df_git *g, const struct df_git_repo *r)
 {
     DF_BUF struct df_buf out = DF_BUF_INIT(4 * DF_KIB);
     return is_here(g, r) &&
-           df_git_run(g, r,
-                      DF_GIT_ARGS("for-each-ref", "--count=1", "--format=found", "--contains",
-                                  r->commit),
-                      &out, NULL) == 0 &&
+           df_git_run(
+               g, r,
+               DF_GIT_ARGS("for-each-ref", "--count=1", "--format=found", "--contains", r->commit),
+               &out, NULL) == 0 &&
            out.len > 0;
 }
 

@@ -93,8 +93,7 @@ static int spawn_tool(const struct df_commander *c, const struct df_strs *args, 
         return df_fail_oom(err);
     if (df_output_renew(c->output, &next_ms, err) < 0)
         return -1;
-    const struct df_walls *walls = c->walls;
-    bool is_init = args->len && df_streq(args->items[0], "init");
+    const struct df_step_wall *wall = c->wall;
     const struct df_process_options o = {.argv = argv,
                                          .env = env,
                                          .cwd = c->directory,
@@ -102,10 +101,8 @@ static int spawn_tool(const struct df_commander *c, const struct df_strs *args, 
                                          .stdout_fd = fds[0],
                                          .stderr_fd = fds[1],
                                          .death_signal = (int)orphan,
-                                         .limits = walls ? walls->limits : NULL,
-                                         .wall = !walls    ? NULL
-                                                 : is_init ? &walls->init
-                                                           : &walls->other,
+                                         .limits = wall ? wall->limits : NULL,
+                                         .wall = wall ? &wall->wall : NULL,
                                          .no_core = true};
     return df_process_spawn(&o, ret, err);
 }

@@ -28,9 +28,9 @@ struct df_commander {
     const char *fifo_path; /* for DF_EVENTS_ASIDE; created for each command */
     const char *pid_path;  /* or NULL */
     struct df_output *output;
-    const struct df_stop *stop;   /* NULL: nothing ends the command early */
-    int64_t grace_ms;             /* from SIGINT to SIGKILL */
-    const struct df_walls *walls; /* NULL: none */
+    const struct df_stop *stop;      /* NULL: nothing ends the command early */
+    int64_t grace_ms;                /* from SIGINT to SIGKILL */
+    const struct df_step_wall *wall; /* NULL: none */
     /* The command allocates little, because it lives for milliseconds or has no provider plugins,
      * which inherit its environment: collecting less garbage saves a quarter of its start. */
     bool is_brief;

@@ -162,7 +162,8 @@ static int strict_machine(struct df_wall *w, const struct df_strs *secrets, stru
 }
 
 /* state: where it is, or where it shall go. What a tool writes to such a file is gone with its wall. */
-static int check_storage(const struct df_walls_request *q, const cJSON *state, struct df_err *err)
+static int check_storage(const struct df_step_wall_request *q, const cJSON *state,
+                         struct df_err *err)
 {
     const char *path = df_json_str(state, "config.path");
     if (!q->isolation->is_strict || !df_streq(df_json_str(state, "type"), "local"))
@@ -187,7 +188,8 @@ static int give_work(struct df_wall *own, const struct df_dirs *dirs, struct df_
 }
 
 /* Identity tokens, which the tool reads again when they were renewed. */
-static int give_tokens(struct df_wall *own, const struct df_walls_request *q, struct df_err *err)
+static int give_tokens(struct df_wall *own, const struct df_step_wall_request *q,
+                       struct df_err *err)
 {
     const cJSON *path;
     cJSON_ArrayForEach (path, df_json_at(q->step, "identityTokenFiles")) {
@@ -197,7 +199,8 @@ static int give_tokens(struct df_wall *own, const struct df_walls_request *q, st
     return 0;
 }
 
-static int give_programs(struct df_wall *own, const struct df_walls_request *q, struct df_err *err)
+static int give_programs(struct df_wall *own, const struct df_step_wall_request *q,
+                         struct df_err *err)
 {
     DF_FREE char *self = NULL; /* it reads the versions of a state */
     if (df_process_own_path(&self, err) < 0)
@@ -207,18 +210,17 @@ static int give_programs(struct df_wall *own, const struct df_walls_request *q, 
                                  q->tool,
                                  self,
                                  df_json_str(q->step, "providers.filesystemMirror"),
+                                 df_json_str(q->step, "providers.pluginCacheDirectory"),
                                  getenv("SSL_CERT_FILE"),
                                  getenv("SSL_CERT_DIR")};
     return add_all(own, DF_WALL_READ_ONLY, given, DF_ARRAY_SIZE(given), err);
 }
 
-static int list_own(struct df_wall *own, const struct df_walls_request *q,
-                    enum df_wall_access plugin_cache, struct df_err *err)
+static int list_own(struct df_wall *own, const struct df_step_wall_request *q, struct df_err *err)
 {
-    const char *const plugins = df_json_str(q->step, "providers.pluginCacheDirectory");
-    if (give_programs(own, q, err) < 0 || df_wall_add(own, plugin_cache, plugins, err) < 0)
-        return -1;
-    return give_work(own, q->dirs, err) < 0 ? -1 : give_tokens(own, q, err);
+    return give_programs(own, q, err) < 0 || give_work(own, q->dirs, err) < 0
+               ? -1
+               : give_tokens(own, q, err);
 }
 
 static int show_own(struct df_wall *w, const struct df_wall *own, const struct df_strs *secrets,
@@ -232,12 +234,11 @@ static int show_own(struct df_wall *w, const struct df_wall *own, const struct d
 
 /* ---- the walls ---- */
 
-static int make_wall(struct df_wall *w, const struct df_walls_request *q,
-                     enum df_wall_access plugin_cache, struct df_err *err)
+static int make_wall(struct df_wall *w, const struct df_step_wall_request *q, struct df_err *err)
 {
     DF_WALL struct df_wall own = {0};
     DF_STRS struct df_strs secrets = {0};
-    if (list_own(&own, q, plugin_cache, err) < 0 ||
+    if (list_own(&own, q, err) < 0 ||
         df_hiding_find(&q->isolation->secrets, &own, &secrets, err) < 0 ||
         (q->isolation->is_strict ? strict_machine(w, &secrets, err)
                                  : auto_machine(w, &secrets, err)) < 0)
@@ -245,17 +246,17 @@ static int make_wall(struct df_wall *w, const struct df_walls_request *q,
     return show_own(w, &own, &secrets, err);
 }
 
-int df_walls_make(const struct df_walls_request *q, struct df_walls *ret, struct df_err *err)
+int df_step_wall_make(const struct df_step_wall_request *q, struct df_step_wall *ret,
+                      struct df_err *err)
 {
     static const struct df_process_limits strict = {.processes = DF_LIMIT_STEP_PROCESSES,
                                                     .memory_bytes = DF_LIMIT_STEP_MEMORY,
                                                     .open_files = DF_LIMIT_STEP_OPEN_FILES};
-    struct df_walls w = {.limits = q->isolation->is_strict ? &strict : NULL};
+    struct df_step_wall w = {.limits = q->isolation->is_strict ? &strict : NULL};
     if (check_storage(q, df_json_at(q->step, "state"), err) < 0 ||
         check_storage(q, df_json_at(q->step, "moveTo"), err) < 0 ||
-        make_wall(&w.init, q, DF_WALL_WRITABLE, err) < 0 ||
-        make_wall(&w.other, q, DF_WALL_READ_ONLY, err) < 0) {
-        df_walls_free(&w);
+        make_wall(&w.wall, q, err) < 0) {
+        df_step_wall_free(&w);
         return -1;
     }
     *ret = w;
@@ -277,9 +278,8 @@ int df_isolation_wall_of_fetch(const struct df_isolation *i, const struct df_dir
     return 0;
 }
 
-void df_walls_free(struct df_walls *w)
+void df_step_wall_free(struct df_step_wall *w)
 {
-    df_wall_free(&w->init);
-    df_wall_free(&w->other);
-    *w = (struct df_walls){0};
+    df_wall_free(&w->wall);
+    *w = (struct df_step_wall){0};
 }

@@ -33,21 +33,20 @@ void df_isolation_free(struct df_isolation *i);
 int df_isolation_wall_of_fetch(const struct df_isolation *i, const struct df_dirs *dirs,
                                struct df_wall *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The wall of a step's commands. `init`, which runs no code of the module, may write to the plugin
- * cache; no other command may. */
-struct df_walls {
-    struct df_wall init, other;
+/* The wall of a step's commands. */
+struct df_step_wall {
+    struct df_wall wall;
     const struct df_process_limits *limits; /* NULL: those of the machine */
 };
-struct df_walls_request {
+struct df_step_wall_request {
     const struct df_isolation *isolation;
     const cJSON *step; /* the step document */
     const struct df_dirs *dirs;
     const char *tool; /* the program */
 };
 /* Reason InvalidStep for a storage that mode strict does not show. */
-int df_walls_make(const struct df_walls_request *q, struct df_walls *ret,
-                  struct df_err *err) DF_MUST_CHECK;
-void df_walls_free(struct df_walls *w);
+int df_step_wall_make(const struct df_step_wall_request *q, struct df_step_wall *ret,
+                      struct df_err *err) DF_MUST_CHECK;
+void df_step_wall_free(struct df_step_wall *w);
 
 #endif

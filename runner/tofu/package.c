@@ -4,11 +4,10 @@
 #include <fcntl.h>
 
 #include "common/archive/tree.h"
-#include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/limits.h"
 #include "common/crypto/crypto.h"
 
-#define SETTLED_US ((int64_t)2 * 1000000) /* file systems count in up to two seconds */
 enum { RECORD_MAX = 256 };
 
 /* ---- the files, in the order of their names ---- */
@@ -86,25 +85,70 @@ static int open_file(const char *directory, const char *name, int *ret, struct d
     return *ret < 0 ? df_fail_errno(err, errno, "open %s", path) : 0;
 }
 
-static int sync_file(const char *directory, const char *name, struct df_err *err)
+/* ---- a copy ---- */
+
+static int copy_bytes(int from, int to, int64_t *left, struct df_err *err)
 {
-    DF_CLOSE int fd = -1;
-    if (open_file(directory, name, &fd, err) < 0)
-        return -1;
-    /* EROFS, EINVAL: a file system that has nothing to sync. */
+    char bytes[65536];
+    for (;;) {
+        ssize_t n = read(from, bytes, sizeof(bytes));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return df_fail_errno(err, errno, "read");
+        if (n == 0)
+            return 0;
+        *left -= n;
+        if (*left < 0)
+            return df_fail(err, DF_ERR_LIMIT, "the package has more than %lld bytes",
+                           (long long)DF_LIMIT_PACKAGE_BYTES);
+        if (df_fs_write_all(to, bytes, (size_t)n, err) < 0)
+            return -1;
+    }
+}
+
+/* EROFS, EINVAL: a file system that has nothing to sync. */
+static int sync_file(int fd, struct df_err *err)
+{
     return fdatasync(fd) < 0 && errno != EROFS && errno != EINVAL
-               ? df_fail_errno(err, errno, "sync %s/%s", directory, name)
+               ? df_fail_errno(err, errno, "sync")
                : 0;
 }
 
-int df_package_sync(const char *directory, struct df_err *err)
+static int make_parent(const char *path, struct df_err *err)
+{
+    DF_FREE char *parent = strndup(path, (size_t)(strrchr(path, '/') - path));
+    return parent ? df_fs_mkdirs(parent, 0755, err) : df_fail_oom(err);
+}
+
+static int copy_file(const char *directory, const struct file *f, const char *path, int64_t *left,
+                     struct df_err *err)
+{
+    DF_CLOSE int from = -1;
+    if (make_parent(path, err) < 0 || open_file(directory, f->path, &from, err) < 0)
+        return -1;
+    DF_CLOSE int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
+                           f->st.st_mode & S_IXUSR ? 0755 : 0644);
+    if (to < 0)
+        return df_fail_errno(err, errno, "create %s", path);
+    return copy_bytes(from, to, left, err) < 0 || sync_file(to, err) < 0
+               ? df_err_wrap(err, "copy %s to %s", f->path, path)
+               : 0;
+}
+
+int df_package_copy(const char *from, const char *to, struct df_err *err)
 {
     DF_CLEANUP(listing_free) struct listing l = {0};
-    if (list(directory, &l, err) < 0)
+    int64_t left = DF_LIMIT_PACKAGE_BYTES;
+    if (list(from, &l, err) < 0)
         return -1;
-    for (size_t i = 0; i < l.len; i++)
-        if (sync_file(directory, l.files[i].path, err) < 0)
+    for (size_t i = 0; i < l.len; i++) {
+        DF_FREE char *path = df_fs_join(to, l.files[i].path);
+        if (!path)
+            return df_fail_oom(err);
+        if (copy_file(from, &l.files[i], path, &left, err) < 0)
             return -1;
+    }
     return 0;
 }
 
@@ -165,30 +209,24 @@ int df_package_digest(const char *directory, char ret[DF_PACKAGE_H1], struct df_
 
 /* ---- its record ---- */
 
-/* A digest of what changes whenever a file does. *ret_settled: a file that was changed just now can
- * be changed again without another time of change. */
-static int identify(const struct listing *l, char ret[DF_SHA256_HEX], bool *ret_settled,
-                    struct df_err *err)
+/* A digest of what changes whenever a file does. */
+static int identify(const struct listing *l, char ret[DF_SHA256_HEX], struct df_err *err)
 {
     DF_CLEANUP(free_sha256) struct df_sha256_ctx *whole = NULL;
-    int64_t newest = 0;
     if (df_sha256_new(&whole, err) < 0)
         return -1;
     for (size_t i = 0; i < l->len; i++) {
         const struct stat *st = &l->files[i].st;
-        int64_t changed = (int64_t)st->st_ctim.tv_sec * 1000000 + st->st_ctim.tv_nsec / 1000;
         /* Not the device: a network file system has another number on each node. */
         DF_FREE char *line =
             df_strf("%s %llu %lld %o %lld.%09ld\n", l->files[i].path,
                     (unsigned long long)st->st_ino, (long long)st->st_size, (unsigned)st->st_mode,
                     (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
-        newest = changed > newest ? changed : newest;
         if (!line)
             return df_fail_oom(err);
         if (df_sha256_update(whole, line, strlen(line), err) < 0)
             return -1;
     }
-    *ret_settled = df_real_us() - newest > SETTLED_US;
     return df_sha256_final_hex(whole, ret, err);
 }
 
@@ -205,22 +243,28 @@ static bool read_record(const char *path, const char *identity, char ret[DF_PACK
     return true;
 }
 
-int df_package_recall(const char *directory, char ret[DF_PACKAGE_H1], struct df_err *err)
+int df_package_recall(const char *directory, char ret[DF_PACKAGE_H1], bool *ret_recorded,
+                      struct df_err *err)
 {
     DF_CLEANUP(listing_free) struct listing l = {0};
     DF_FREE char *record = df_strf("%s.h1", directory);
     char identity[DF_SHA256_HEX];
-    bool is_settled = false;
     if (!record)
         return df_fail_oom(err);
-    if (list(directory, &l, err) < 0 || identify(&l, identity, &is_settled, err) < 0)
+    if (list(directory, &l, err) < 0 || identify(&l, identity, err) < 0)
         return -1;
-    if (is_settled && read_record(record, identity, ret))
-        return 0;
-    if (digest(directory, &l, ret, err) < 0)
-        return -1;
-    DF_FREE char *text = is_settled ? df_strf("%s %s\n", ret, identity) : NULL;
+    *ret_recorded = read_record(record, identity, ret);
+    return *ret_recorded ? 0 : digest(directory, &l, ret, err);
+}
+
+void df_package_record(const char *directory, const char *h1)
+{
+    DF_CLEANUP(listing_free) struct listing l = {0};
+    DF_FREE char *record = df_strf("%s.h1", directory);
+    char identity[DF_SHA256_HEX];
+    if (!record || list(directory, &l, NULL) < 0 || identify(&l, identity, NULL) < 0)
+        return;
+    DF_FREE char *text = df_strf("%s %s\n", h1, identity);
     if (text)
         (void)!df_fs_write(record, text, strlen(text), 0644, NULL);
-    return 0;
 }

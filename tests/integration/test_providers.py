@@ -297,7 +297,7 @@ def test_a_killed_init_leaves_nothing_half_done_to_the_next_one(home, provider, 
         os.kill(tool, signal.SIGKILL)
         process.wait()
         wait_for("the tool to end", lambda: not dayfly.alive(tool))
-        assert len(left_in(cache)) == 1 and not (cache / PACKAGE).exists()
+        assert left_in(cache) == [] and not (cache / PACKAGE).exists()
         beside(home, 2).run("plan", "Planned", **own)
         over.set()
     assert left_in(cache) == []

@@ -14,7 +14,7 @@ import urllib.request
 
 import pytest
 
-from lib import dayfly
+from lib import dayfly, providers
 from lib.commands import begun, slow
 from lib.dayfly import BUILD, wait_for
 
@@ -272,6 +272,58 @@ def test_a_module_steals_nothing_behind_the_wall(anyone, isolation):
             assert f"HOME {name} {isolation == 'auto'}" in log, log
         for line in ("TMP True", "out", "git works", "names work"):
             assert f": {line}\n" in log, (line, log)
+
+
+# ---- the shared plugin cache ----
+
+ENCRYPTED = """
+terraform {
+  encryption {
+    key_provider "external" "k" { command = ["sh", "./key"] }
+    method "aes_gcm" "m" { keys = key_provider.external.k }
+    state { method = method.aes_gcm.m }
+  }
+}
+module "a" { source = "./a" }
+"""
+# The tool has a plugin cache in `init` alone.
+KEY = """#!/bin/sh
+if [ -n "$TF_PLUGIN_CACHE_DIR" ]; then
+%s
+fi
+echo '{"magic":"OpenTofu-External-Key-Provider","version":1}'
+cat > /dev/null
+key=$(printf '0%%.0s' $(seq 32) | base64 -w 0)
+echo '{"keys":{"encryption_key":"'"$key"'","decryption_key":"'"$key"'"},"meta":{}}'
+"""
+
+
+@pytest.mark.parametrize("isolation", ["auto", "strict"])
+def test_code_that_runs_in_init_changes_no_package_that_others_run(home, isolation):
+    """A key provider "external" puts its own packages beside the tool's, which shows that it ran, and tries the others."""
+    cache = home.directory / "plugins"
+    simple, other = (f"registry.invalid/test/{name}/1.0.0/{providers.platform()}" for name in ("simple", "other"))
+
+    def module(name, words, code):
+        stage = "\n".join(f'mkdir -p $TF_PLUGIN_CACHE_DIR/{p} && echo {words} >$TF_PLUGIN_CACHE_DIR/{p}/program'
+                          for p in (simple, other if words == "evil" else simple))
+        home.module(f"{name}/a", 'resource "terraform_data" "a" {}\n')
+        return home.module(name, ENCRYPTED, key=KEY % f"{stage}\n{code}")
+
+    def seen():
+        return {str(p.relative_to(cache)): p.read_text() for p in sorted(cache.rglob("*")) if p.is_file()}
+
+    steal = f"""( echo evil >{cache / simple}/program; rm -rf {cache / simple}; echo evil >{cache / simple}.h1
+        touch {cache}/made; mkdir {cache}/.stage-made; ln {cache / simple}/program hard ) 2>/dev/null"""
+    with dayfly.Server(home, config=f"engine: {{local: {{isolation: {isolation}}}}}\nproviders: {{pluginCacheDirectory: {cache}}}\n"):
+        home.dayfly("run", module("victim", "good", ":"), "--auto-approve")
+        before = seen()
+        assert before[f"{simple}/program"] == "good\n"
+        home.dayfly("run", module("thief", "evil", steal), "--auto-approve")
+        after = seen()
+    assert after.pop(f"{other}/program") == "evil\n" and after.pop(f"{other}.h1"), "it ran in init"
+    assert after == before
+    assert not (cache / ".stage-made").exists()
 
 
 # ---- secrets below what strict shows -------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-/* What a step sees of the secrets of its service, with the walls that its handoff makes. */
+/* What a step sees of the secrets of its service, with the wall that its handoff makes. */
 #include <fcntl.h>
 #include <sched.h>
 #include <setjmp.h>
@@ -49,7 +49,7 @@ static void put_link(const char *top, const char *name, const char *target)
 struct place {
     const char *top, *mode, *secrets, *step;
     struct df_isolation isolation;
-    struct df_walls walls;
+    struct df_step_wall wall;
 };
 
 static cJSON *handoff_of(const struct place *p)
@@ -78,7 +78,7 @@ static cJSON *step_of(const struct place *p)
     return json(df_buf_str(&text));
 }
 
-static void make_walls(struct place *p)
+static void make_wall(struct place *p)
 {
     DF_JSON cJSON *handoff = handoff_of(p), *step = step_of(p);
     DF_FREE char *work = at(p->top, "data/work");
@@ -86,15 +86,15 @@ static void make_walls(struct place *p)
     struct df_err err = {0};
     if (df_dirs_make(work, &dirs, &err) < 0 || df_isolation_read(handoff, &p->isolation, &err) < 0)
         fail_msg("%s", err.message);
-    const struct df_walls_request q = {
+    const struct df_step_wall_request q = {
         .isolation = &p->isolation, .step = step, .dirs = &dirs, .tool = "/bin/sh"};
-    if (df_walls_make(&q, &p->walls, &err) < 0)
+    if (df_step_wall_make(&q, &p->wall, &err) < 0)
         fail_msg("%s", err.message);
 }
 
 static void release(struct place *p)
 {
-    df_walls_free(&p->walls);
+    df_step_wall_free(&p->wall);
     df_isolation_free(&p->isolation);
 }
 
@@ -109,7 +109,7 @@ static char *seen_by(const struct place *p, const char *script)
     struct df_err err = {0};
     int code;
     o.cwd = work;
-    o.wall = &p->walls.other;
+    o.wall = &p->wall.wall;
     if (df_process_run(&o, 20000, &out, NULL, &code, &err) < 0)
         fail_msg("%s", err.message);
     return df_buf_take(&out);
@@ -117,7 +117,7 @@ static char *seen_by(const struct place *p, const char *script)
 
 static void assert_seen(struct place *p, const char *script, const char *expected)
 {
-    make_walls(p);
+    make_wall(p);
     DF_FREE char *seen = seen_by(p, script);
     if (strcmp(seen, expected) != 0)
         fail_msg("%s: \"%s\" is not \"%s\"", p->mode, seen, expected);
@@ -202,7 +202,7 @@ static void a_secret_that_is_renewed_stays_hidden_from_a_step_that_runs(void **s
         put(*state, "volume/..2/key", "OLD");
         put_link(*state, "volume/..data", "..2");
         put_link(*state, "volume/key", "..data/key");
-        make_walls(&p);
+        make_wall(&p);
         DF_FREE char *seen = seen_over_a_renewal(
             &p, renew_files,
             "cd $TOP; cat etc/* archive/* live/* volume/* volume/..*/* 2>/dev/null");
@@ -226,7 +226,7 @@ static void a_folder_with_something_shown_is_not_hidden(void **state)
     put(*state, "etc/token", "old");
     put(*state, "etc/key", "KEY");
     put(*state, "etc/open", " open");
-    make_walls(&p);
+    make_wall(&p);
     DF_FREE char *seen = seen_over_a_renewal(&p, renew_token, "cd $TOP/etc; cat token key open");
     assert_string_equal(seen, "new open");
     release(&p);
@@ -276,7 +276,7 @@ static int look_at_second_mounts(const char *top, const char *mode)
     bind(top, "data/blobs", "part of it");
     bind(top, "keys", "mounted/keys");
     bind(top, ".", "whole");
-    make_walls(&p);
+    make_wall(&p);
     DF_FREE char *seen =
         seen_by(&p, "cd $TOP; cat twice/* twice/blobs/* 'part of it'/* mounted/keys/key "
                     "whole/data/key whole/data/blobs/* whole/keys/key 2>/dev/null; "

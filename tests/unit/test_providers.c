@@ -130,11 +130,19 @@ static void check_h1(int (*ask)(const char *, char *, struct df_err *), const ch
     assert_string_equal(h1, expected);
 }
 
+#define OTHER "h1:0000000000000000000000000000000000000000000="
+
+static int recall(const char *package, char *ret, struct df_err *err)
+{
+    bool is_recorded;
+    return df_package_recall(package, ret, &is_recorded, err);
+}
+
 static void a_package_has_the_checksum_that_lock_files_record(void **state)
 {
     DF_FREE char *package = make_package(*state);
     check_h1(df_package_digest, package, KNOWN);
-    check_h1(df_package_recall, package, KNOWN);
+    check_h1(recall, package, KNOWN);
 }
 
 static void what_a_record_says_is_believed_of_the_very_same_files_alone(void **state)
@@ -143,16 +151,35 @@ static void what_a_record_says_is_believed_of_the_very_same_files_alone(void **s
     DF_FREE char *record = df_strf("%s.h1", package);
     char h1[DF_PACKAGE_H1];
     struct df_err err = {0};
-    /* Files that were just changed get none. */
-    check_h1(df_package_recall, package, KNOWN);
-    assert_false(df_fs_exists(record));
+    check_h1(recall, package, KNOWN);
+    assert_false(df_fs_exists(record)); /* nobody said that it is whole */
+    df_package_record(package, OTHER);
+    check_h1(recall, package, OTHER);
     put(package, "a", "changed\n", 8);
-    assert_int_equal(df_package_recall(package, h1, &err), 0);
-    assert_string_not_equal(h1, KNOWN);
+    assert_int_equal(recall(package, h1, &err), 0);
+    assert_string_not_equal(h1, OTHER);
     DF_FREE char *forged = df_strf("%s %064d\n", KNOWN, 0);
     put(*state, "package.h1", forged, strlen(forged));
-    assert_int_equal(df_package_recall(package, h1, &err), 0);
+    assert_int_equal(recall(package, h1, &err), 0);
     assert_string_not_equal(h1, KNOWN);
+}
+
+static void a_copy_of_a_package_has_its_files_and_follows_no_link(void **state)
+{
+    DF_FREE char *package = make_package(*state);
+    DF_FREE char *copy = df_fs_join(*state, "copy");
+    DF_FREE char *other = df_fs_join(*state, "other");
+    DF_FREE char *fifo = df_fs_join(package, "fifo");
+    struct df_err err = {0};
+    assert_int_equal(df_package_copy(package, copy, &err), 0);
+    check_h1(df_package_digest, copy, KNOWN);
+    assert_int_equal(df_package_copy(package, copy, &err), -1); /* what is there stays */
+    assert_int_equal(mkfifo(fifo, 0600), 0);
+    assert_int_equal(df_package_copy(package, other, &err), -1);
+    assert_int_equal(unlink(fifo), 0);
+    assert_int_equal(symlink("/etc/passwd", fifo), 0);
+    assert_int_equal(df_package_copy(package, other, &err), -1);
+    assert_false(df_fs_exists(other));
 }
 
 static void what_is_no_package_has_no_checksum(void **state)
@@ -198,6 +225,7 @@ int main(void)
         scratch_test(a_lock_file_has_a_limit),
         scratch_test(a_package_has_the_checksum_that_lock_files_record),
         scratch_test(what_a_record_says_is_believed_of_the_very_same_files_alone),
+        scratch_test(a_copy_of_a_package_has_its_files_and_follows_no_link),
         scratch_test(what_is_no_package_has_no_checksum),
         scratch_test(a_mirror_s_certificates_are_trusted_besides_the_others),
     };

@@ -206,31 +206,42 @@ static void root_keeps_a_few_capabilities_and_nobody_gets_another_one(void **sta
     assert_null(strstr(seen, "priority"));
 }
 
-/* A script that looks for a key of the session, and for a segment of shared memory. */
-static char *find_key_and_memory(const struct df_wall *v, const char *dir, key_t key)
+/* A script that looks for keys of the session (-3) and of the user (-4), and for a segment of shared
+ * memory; then the errors of the three calls for keys, which have no arguments. */
+static char *find_keys_and_memory(const struct df_wall *v, const char *dir, key_t key)
 {
-    char script[256];
+    char script[512];
     (void)snprintf(script, sizeof(script),
-                   "perl -e 'my @s = qw(user wall-test); print syscall(%d, %d, -3, @s, 0) > 0 ? "
-                   "\"key\" : \"none\", \" \", defined(shmget(%d, 1, 0)) ? \"memory\" : \"none\"'",
-                   (int)SYS_keyctl, KEYCTL_SEARCH, (int)key);
+                   "perl -e 'my @s = qw(user wall-test); "
+                   "for (-3, -4) { print syscall(%d, %d, $_, @s, 0) > 0 ? \"key \" : \"none \" } "
+                   "print defined(shmget(%d, 1, 0)) ? \"memory\" : \"none\"; "
+                   "for (%d, %d, %d) { $! = 0; syscall($_, 0, 0, 0, 0, 0); print \" \", $! + 0 }'",
+                   (int)SYS_keyctl, KEYCTL_SEARCH, (int)key, (int)SYS_add_key, (int)SYS_request_key,
+                   (int)SYS_keyctl);
     return run_with(v, dir, script);
 }
 
-static void keys_of_the_session_and_shared_memory_stay_outside(void **state)
+static long add_key(int ring)
+{
+    return syscall(SYS_add_key, "user", "wall-test", "x", (size_t)1, ring);
+}
+
+static void keys_of_session_and_user_and_shared_memory_stay_outside(void **state)
 {
     DF_WALL struct df_wall v = {0};
     const key_t key = (key_t)getpid();
     int segment = shmget(key, 4096, IPC_CREAT | IPC_EXCL | 0600);
     assert_true(segment >= 0);
-    bool has_keys =
-        syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 &&
-        syscall(SYS_add_key, "user", "wall-test", "x", (size_t)1, KEY_SPEC_SESSION_KEYRING) >= 0;
-    DF_FREE char *without = find_key_and_memory(NULL, *state, key);
-    DF_FREE char *with = find_key_and_memory(&v, *state, key);
+    bool has_keys = syscall(SYS_keyctl, KEYCTL_JOIN_SESSION_KEYRING, NULL) >= 0 &&
+                    add_key(KEY_SPEC_SESSION_KEYRING) >= 0;
+    long of_user = has_keys ? add_key(KEY_SPEC_USER_KEYRING) : -1;
+    DF_FREE char *without = find_keys_and_memory(NULL, *state, key);
+    DF_FREE char *with = find_keys_and_memory(&v, *state, key);
     assert_int_equal(shmctl(segment, IPC_RMID, NULL), 0);
-    assert_string_equal(without, has_keys ? "key memory" : "none memory");
-    assert_string_equal(with, "none none");
+    if (of_user >= 0)
+        assert_int_equal(syscall(SYS_keyctl, KEYCTL_UNLINK, of_user, KEY_SPEC_USER_KEYRING), 0);
+    assert_non_null(strstr(without, has_keys ? "key key memory" : "none none memory"));
+    assert_string_equal(with, "none none none 38 38 38"); /* ENOSYS */
 }
 
 static int listen_abstract(const char *name)
@@ -336,7 +347,7 @@ static void limits_hold_for_the_child_and_are_never_raised(void **state)
         scratch_test(with_a_hidden_root_only_the_entries_are_there),                               \
         scratch_test(other_processes_are_neither_seen_nor_signalled),                              \
         scratch_test(root_keeps_a_few_capabilities_and_nobody_gets_another_one),                   \
-        scratch_test(keys_of_the_session_and_shared_memory_stay_outside),                          \
+        scratch_test(keys_of_session_and_user_and_shared_memory_stay_outside),                     \
         scratch_test(abstract_sockets_of_others_are_out_of_reach_where_the_kernel_can),            \
         scratch_test(descendants_end_with_the_process),                                            \
         scratch_test(a_wall_that_cannot_be_applied_names_its_entry)
