@@ -52,7 +52,8 @@ static inline void df_cleanup_blob(struct df_blob **b)
 struct df_blob_service {
     const char *place; /* for messages: "s3://bucket/prefix" */
     bool is_remote;    /* df_blob_probe() asks the store even if nothing failed before */
-    /* What is worth a line of the log: reads or writes begin to fail (cls: how), or work again (NONE).
+    /* What is worth a line of the log: reads or writes begin to fail (cls: how), or work again (NONE);
+     * or a sweep left chunks whose head does not open (RETRY: it comes again), once for each such state.
      * In the thread of the call that found it, with no lock held. */
     void (*tell)(void *arg, enum df_err_class cls, const char *message);
     void *arg; /* borrowed */

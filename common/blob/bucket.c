@@ -211,9 +211,10 @@ struct listing {
     bool failed; /* the sink */
 };
 
-/* Chunks of one blob: the head must be read for them. */
+/* Chunks of one blob: the head must be read for them. If the store answers and it does not open, its
+ * name stands for all of them: *damage says why. */
 static int read_chunks(struct bucket_objects *s, const char *key, const struct df_object_sink *sink,
-                       struct df_strs *out, struct df_err *err)
+                       struct df_strs *out, struct df_err *damage, struct df_err *err)
 {
     DF_BLOB_HEAD h = {0};
     if (!sink->wants_chunks)
@@ -222,8 +223,12 @@ static int read_chunks(struct bucket_objects *s, const char *key, const struct d
         return -1;
     if (!sink->wants_chunks(sink->arg, h.name))
         return 0;
-    if (get_head(&s->objects, false, &h, err) < 0)
-        return -1;
+    if (get_head(&s->objects, false, &h, damage) < 0) {
+        if (damage->cls == DF_ERR_RETRY)
+            return df_err_pass(err, damage);
+        (void)df_strs_add(out, h.name);
+        return df_strs_check(out, err);
+    }
     for (size_t i = 0; i < h.chunks.len; i++)
         (void)df_strs_add(out, df_blob_chunk_name(&h, h.chunks.items[i]).text);
     return df_strs_check(out, err);
@@ -244,13 +249,15 @@ static int on_item(void *arg, const char *name, int64_t size, int64_t made_us, s
     bool head = l->kind == DF_OBJECT_HEAD;
     const char *rest = strchr(name, '/');
     DF_STRS struct df_strs chunks = {0};
-    const struct df_object_item item = {rest ? rest + 1 : "", made_us, size};
+    struct df_err damage = {0};
+    struct df_object_item item = {.name = rest ? rest + 1 : "", .made_us = made_us, .size = size};
     if (!rest || (head && !size)) /* a removed one */
         return 0;
     if (head ? !df_blob_key_is_good(rest + 1) : !is_chunk_name(rest + 1))
         return 0;
-    l->failed = (head && read_chunks(l->store, rest + 1, l->sink, &chunks, err) < 0) ||
-                l->sink->item(l->sink->arg, &item, &chunks, err) < 0;
+    l->failed = head && read_chunks(l->store, rest + 1, l->sink, &chunks, &damage, err) < 0;
+    item.damage = damage.cls == DF_ERR_NONE ? NULL : &damage;
+    l->failed = l->failed || l->sink->item(l->sink->arg, &item, &chunks, err) < 0;
     return l->failed ? -1 : 0;
 }
 

@@ -13,12 +13,16 @@ struct found {
     const char *prefix;
     int64_t before_us; /* only objects created before this time */
     struct df_strs names;
-    const struct df_strs *chunks; /* sorted: only heads of these matter; or NULL: of none */
+    const struct df_strs *chunks;      /* sorted: only heads of these matter; or NULL: of none */
+    size_t unopened;                   /* heads that matter and do not open */
+    char first[DF_LIMIT_BLOB_KEY + 1]; /* the key of the first of these, and why */
+    struct df_err why;
 };
 
 static void found_free(struct found *f)
 {
     df_strs_free(&f->names);
+    f->unopened = 0;
 }
 #define FOUND DF_CLEANUP(found_free) struct found
 
@@ -74,7 +78,10 @@ static int add_chunks(void *arg, const struct df_object_item *item, const struct
                       struct df_err *err)
 {
     struct found *f = arg;
-    (void)item;
+    if (item->damage && !f->unopened++) {
+        df_copy(f->first, sizeof(f->first), item->name);
+        f->why = *item->damage;
+    }
     for (size_t i = 0; i < chunks->len; i++)
         (void)df_strs_add(&f->names, chunks->items[i]);
     return df_strs_check(&f->names, err);
@@ -86,10 +93,36 @@ static bool contains_name(const struct df_strs *sorted, const char *name)
            bsearch(&name, sorted->items, sorted->len, sizeof(*sorted->items), by_bytes);
 }
 
+/* A head that does not open is in the list by its own name: it may need any of its chunks. */
+static bool may_be_in_use(const struct df_strs *named, const char *chunk)
+{
+    char head[40];
+    (void)snprintf(head, sizeof(head), "%.36s", chunk); /* "dfb-<32 hex>" */
+    return contains_name(named, chunk) || contains_name(named, head);
+}
+
+/* It would come with every sweep: the service hears of it once, and again when these are others. */
+static void tell_unopened(struct df_blob_chunked *c, const struct found *f)
+{
+    char others[48] = "", sentence[sizeof(f->why.message) + sizeof(f->first) + 256];
+    uint64_t told = f->unopened ? df_hash_str(DF_HASH_BEGIN + f->unopened, f->first) : 0;
+    if (__atomic_exchange_n(&c->told, told, __ATOMIC_RELAXED) == told || !told || !c->blob.health)
+        return;
+    if (f->unopened > 1)
+        (void)snprintf(others, sizeof(others), " (and of %zu other%s)", f->unopened - 1,
+                       f->unopened > 2 ? "s" : "");
+    (void)snprintf(sentence, sizeof(sentence),
+                   "unused chunks of %s%s are not removed, since its head does not open: %s; "
+                   "restore it from a copy, or remove it",
+                   f->first, others, f->why.message);
+    df_blob_health_tell(c->blob.health, DF_ERR_RETRY, sentence);
+}
+
 /* Heads are listed after the chunks, so that a chunk that a head has named in the meantime is not
  * removed. */
-static int remove_orphans(struct df_objects *o, struct df_err *err)
+static int remove_orphans(struct df_blob_chunked *c, struct df_err *err)
 {
+    struct df_objects *o = c->objects;
     FOUND old = {.prefix = "", .before_us = df_real_us() - (int64_t)ORPHAN_S * 1000000};
     FOUND named = {.prefix = "", .chunks = &old.names};
     if (list_objects(o, DF_OBJECT_CHUNK, add_old_chunk, &old, err) < 0)
@@ -102,8 +135,9 @@ static int remove_orphans(struct df_objects *o, struct df_err *err)
     if (named.names.len)
         qsort(named.names.items, named.names.len, sizeof(*named.names.items), by_bytes);
     for (size_t i = 0; i < old.names.len; i++)
-        if (!contains_name(&named.names, old.names.items[i]))
+        if (!may_be_in_use(&named.names, old.names.items[i]))
             (void)!o->ops->remove(o, NULL, old.names.items[i], NULL);
+    tell_unopened(c, &named);
     return 0;
 }
 
@@ -115,7 +149,7 @@ static void sweep_hourly(struct df_blob_chunked *c)
         !__atomic_compare_exchange_n(&c->swept_ms, &last, now, false, __ATOMIC_RELAXED,
                                      __ATOMIC_RELAXED))
         return;
-    if (remove_orphans(c->objects, NULL) < 0)
+    if (remove_orphans(c, NULL) < 0)
         __atomic_store_n(&c->swept_ms, 0, __ATOMIC_RELAXED);
 }
 

@@ -91,6 +91,14 @@ static void tell_fails(const struct df_blob_health *h, enum df_blob_direction di
     h->service.tell(h->service.arg, why->cls, message);
 }
 
+void df_blob_health_tell(const struct df_blob_health *h, enum df_err_class cls,
+                         const char *sentence)
+{
+    char message[2 * sizeof(((struct df_err *)NULL)->message)];
+    (void)snprintf(message, sizeof(message), "%s: %s", h->place, sentence);
+    h->service.tell(h->service.arg, cls, message);
+}
+
 /* For as long as these blobs are open: a call that has nothing to write succeeds all the same. */
 static bool is_taken_over(const struct df_err *why)
 {

@@ -23,6 +23,10 @@ void df_blob_health_free(struct df_blob_health *h); /* NULL is fine */
 void df_blob_health_note(struct df_blob_health *h, enum df_blob_direction direction,
                          struct df_err *why);
 
+/* Tells the service something else about its store: one sentence. */
+void df_blob_health_tell(const struct df_blob_health *h, enum df_err_class cls,
+                         const char *sentence);
+
 /* True if the last call in this direction failed. */
 bool df_blob_health_fails(struct df_blob_health *h, enum df_blob_direction direction);
 

@@ -161,8 +161,8 @@ static int on_item(void *arg, const cJSON *object, struct df_err *err)
         return -1;
     /* A head without its key, which somebody removed: report it all the same, because its chunks
      * are in use. */
-    const struct df_object_item item = {name ? name : "", made_us,
-                                        head ? df_blob_head_size(object) : 0};
+    const struct df_object_item item = {
+        .name = name ? name : "", .made_us = made_us, .size = head ? df_blob_head_size(object) : 0};
     return l->sink->item(l->sink->arg, &item, &chunks, err);
 }
 

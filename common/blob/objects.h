@@ -53,6 +53,8 @@ struct df_object_item {
     const char *name; /* for a head the key of its blob */
     int64_t made_us;  /* by the store's clock */
     int64_t size;     /* of the object, or of a head in a store that `tells_sizes` of its blob */
+    /* Why a head whose chunks are wanted does not open. NULL: it does. Borrowed. */
+    const struct df_err *damage;
 };
 
 /* A part of a chunk. */
@@ -66,7 +68,8 @@ struct df_object_range {
 struct df_object_sink {
     /* A list begins. It may begin again before its end: forget the items that came before. */
     void (*begin)(void *arg);
-    /* chunks: for a head whose chunks are wanted their names, else empty. All borrowed. */
+    /* chunks: for a head whose chunks are wanted their names, or for one that does not open its own
+     * name (head.h), which stands for all that begin with it; else empty. All borrowed. */
     int (*item)(void *arg, const struct df_object_item *item, const struct df_strs *chunks,
                 struct df_err *err);
     /* Which heads' chunks are wanted, by the name of the head (head.h); NULL: none. A store that

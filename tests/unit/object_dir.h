@@ -252,7 +252,8 @@ static inline int object_give_chunk(const char *path, const char *name,
     struct stat st;
     if (stat(path, &st) < 0)
         return 0; /* just removed */
-    const struct df_object_item item = {name, (int64_t)st.st_mtime * 1000000, st.st_size};
+    const struct df_object_item item = {
+        .name = name, .made_us = (int64_t)st.st_mtime * 1000000, .size = st.st_size};
     return sink->item(sink->arg, &item, &none, err);
 }
 
@@ -272,7 +273,7 @@ static inline int object_give_head(const char *path, const char *name,
     if (df_strs_check(&names, err) < 0)
         return -1;
     struct stat st;
-    const struct df_object_item item = {key, 0, stat(path, &st) == 0 ? st.st_size : 0};
+    const struct df_object_item item = {.name = key, .size = stat(path, &st) == 0 ? st.st_size : 0};
     return sink->item(sink->arg, &item, &names, err);
 }
 

@@ -6,11 +6,15 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/random.h>
+#include <time.h>
 
 #include <cmocka.h>
 
+#include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/blob/bucket.h"
+#include "common/crypto/crypto.h"
 #include "tests/unit/scratch.h"
 
 enum { OBJECTS = 64 };
@@ -75,10 +79,17 @@ static bool is_other(const struct object *o, const struct df_bucket_version *wan
     return wanted && !df_streq(wanted->text, version);
 }
 
+/* Objects that may not be read, or that are not answered for; NULL: none. */
+static const char *refused, *unanswered;
+
 static int get(struct df_bucket *b, const char *name, struct df_buf *out,
                struct df_bucket_version *ret_version, struct df_err *err)
 {
     const struct object *o = find(b, name);
+    if (refused && df_streq(name, refused))
+        return df_fail(err, DF_ERR_DENIED, "get %s: denied", name);
+    if (unanswered && df_streq(name, unanswered))
+        return no_answer(err);
     if (!o->version)
         return df_fail(err, DF_ERR_NOT_FOUND, "there is no %s", name);
     (void)snprintf(ret_version->text, sizeof(ret_version->text), "%lld", (long long)o->version);
@@ -246,6 +257,155 @@ static void whose_a_created_blob_is_stays_unknown_when_the_answer_was_lost(void 
     assert_int_equal(err.cls, DF_ERR_CONFLICT);
 }
 
+/* ---- what others put into the bucket -------------------------------------------------------- */
+
+static int64_t hours_later;
+
+static int64_t later_mono_us(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000 + t.tv_nsec / 1000 + hours_later * 3600 * 1000000;
+}
+
+static int64_t later_real_us(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000 + hours_later * 3600 * 1000000;
+}
+
+static int fill_random(void *bytes, size_t n)
+{
+    return getrandom(bytes, n, 0) == (ssize_t)n ? 0 : -1;
+}
+
+static int no_clock(void **state)
+{
+    df_clock_install(NULL);
+    refused = unanswered = NULL;
+    return leave_scratch(state);
+}
+
+static void put_object(struct df_bucket *bucket, const char *name, const void *bytes, size_t n)
+{
+    assert_int_equal(put(bucket, name, bytes, n, NULL, NULL), 0);
+}
+
+/* A chunk of this blob that its head does not name. */
+static void make_orphan(struct df_bucket *bucket, const char *of)
+{
+    char hex[DF_SHA256_HEX];
+    assert_int_equal(df_sha256_hex(of, strlen(of), hex, NULL), 0);
+    DF_FREE char *name = df_strf("chunks/dfb-%.32s-0123456789abcdef", hex);
+    put_object(bucket, name, "x", 1);
+}
+
+/* An hour later, with the sweep of that time. */
+static void list_later(struct df_blob *b)
+{
+    DF_STRS struct df_strs keys = {0};
+    struct df_err err = {0};
+    hours_later += 2;
+    if (df_blob_list(b, "", &keys, &err) < 0)
+        fail_msg("%s", err.message);
+}
+
+static struct {
+    int lines;
+    enum df_err_class cls;
+    char last[2048];
+} told;
+
+static void tell(void *arg, enum df_err_class cls, const char *message)
+{
+    (void)arg;
+    told.lines++;
+    told.cls = cls;
+    (void)snprintf(told.last, sizeof(told.last), "%s", message);
+}
+
+/* Three ways in which a head does not open; "c" is as it was. */
+static void spoil_heads(struct df_bucket *bucket)
+{
+    DF_BUF struct df_buf other = DF_BUF_INIT(DF_LIMIT_BUCKET_OBJECT);
+    struct df_bucket_version version;
+    assert_int_equal(get(bucket, "heads/c", &other, &version, NULL), 0);
+    put_object(bucket, "heads/a", "garbage", 7);
+    put_object(bucket, "heads/b", other.data, other.len); /* sealed, and for another place */
+    refused = "heads/d";
+}
+
+static struct df_blob *open_with_blobs(const char *directory, struct df_bucket **ret_bucket)
+{
+    static const struct df_blob_service service = {.place = "memory", .tell = tell};
+    static const struct df_clock later = {later_mono_us, later_real_us, fill_random};
+    struct df_blob *b = open_over(directory, ret_bucket);
+    char content[12 * 1024];
+    memset(content, 'x', sizeof(content));
+    memset(&told, 0, sizeof(told));
+    way.puts = way.removals = "";
+    df_clock_install(&later);
+    assert_int_equal(df_blob_serve(b, &service, NULL), 0);
+    for (char key[] = "a"; *key <= 'd'; ++*key)
+        assert_int_equal(df_blob_put(b, key, content, sizeof(content), NULL), 0);
+    return b;
+}
+
+static void a_head_that_does_not_open_keeps_its_chunks_and_no_others(void **state)
+{
+    struct df_bucket *bucket = NULL;
+    DF_BLOB struct df_blob *b = open_with_blobs(*state, &bucket);
+    int chunks = count(bucket, "chunks/");
+    spoil_heads(bucket);
+    for (char key[] = "a"; *key <= 'd'; ++*key)
+        make_orphan(bucket, key);
+    assert_int_equal(count(bucket, "chunks/"), chunks + 4);
+    list_later(b);
+    assert_int_equal(count(bucket, "chunks/"), chunks + 3); /* that of "c" is gone */
+    assert_content(b, "c", 'x', 12288);
+    refused = NULL; /* as if it had been given back its rights */
+    assert_content(b, "d", 'x', 12288);
+    list_later(b);
+    assert_int_equal(count(bucket, "chunks/"), chunks + 2);
+}
+
+static void heads_that_do_not_open_are_told_once_and_again_when_they_are_others(void **state)
+{
+    struct df_bucket *bucket = NULL;
+    DF_BLOB struct df_blob *b = open_with_blobs(*state, &bucket);
+    list_later(b);
+    assert_int_equal(told.lines, 0);
+    spoil_heads(bucket);
+    for (int i = 0; i < 3; i++)
+        list_later(b);
+    assert_int_equal(told.lines, 1);
+    assert_int_equal(told.cls, DF_ERR_RETRY);
+    assert_non_null(strstr(told.last, "memory: unused chunks of "));
+    assert_non_null(strstr(told.last, " (and of 2 others) are not removed"));
+    refused = NULL;
+    list_later(b);
+    assert_int_equal(told.lines, 2);
+    assert_non_null(strstr(told.last, " (and of 1 other) are not removed"));
+}
+
+/* Nothing is known of any head then. */
+static void a_head_that_the_store_does_not_answer_for_ends_the_sweep(void **state)
+{
+    struct df_bucket *bucket = NULL;
+    DF_BLOB struct df_blob *b = open_with_blobs(*state, &bucket);
+    make_orphan(bucket, "c");
+    int chunks = count(bucket, "chunks/");
+    unanswered = "heads/a";
+    df_blob_hasten(b);
+    list_later(b);
+    assert_int_equal(count(bucket, "chunks/"), chunks);
+    unanswered = NULL;
+    list_later(b);
+    assert_int_equal(count(bucket, "chunks/"), chunks - 1);
+    assert_int_equal(told.lines, 0);
+}
+
 /* ---- a service that is asked to stop -------------------------------------------------------- */
 
 static void in_haste_nothing_is_repeated(void **state)
@@ -296,6 +456,13 @@ int main(void)
         scratch_test(whose_a_created_blob_is_stays_unknown_when_the_answer_was_lost),
         scratch_test(in_haste_nothing_is_repeated),
         scratch_test(haste_ends_the_pause_that_the_store_asked_for),
+        cmocka_unit_test_setup_teardown(a_head_that_does_not_open_keeps_its_chunks_and_no_others,
+                                        enter_scratch, no_clock),
+        cmocka_unit_test_setup_teardown(
+            heads_that_do_not_open_are_told_once_and_again_when_they_are_others, enter_scratch,
+            no_clock),
+        cmocka_unit_test_setup_teardown(a_head_that_the_store_does_not_answer_for_ends_the_sweep,
+                                        enter_scratch, no_clock),
     };
     return cmocka_run_group_tests_name("bucket", tests, NULL, NULL);
 }
