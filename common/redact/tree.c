@@ -1,5 +1,7 @@
 #include "common/redact/tree.h"
 
+#include "common/redact/names.h"
+
 int df_redact_text(const struct df_redact_set *set, char **text, bool *ret_changed,
                    struct df_err *err)
 {
@@ -16,6 +18,21 @@ int df_redact_text(const struct df_redact_set *set, char **text, bool *ret_chang
     df_str_wipe(text);
     *text = masked;
     return 0;
+}
+
+static int mask_names(const struct df_redact_set *set, cJSON *object, bool *ret_changed,
+                      struct df_err *err)
+{
+    DF_REDACT_NAMES names = {0};
+    cJSON *member;
+    cJSON_ArrayForEach (member, object) {
+        bool changed = false;
+        if (df_redact_text(set, &member->string, &changed, err) < 0 ||
+            (changed && df_redact_names_add(&names, member, err) < 0))
+            return -1;
+    }
+    *ret_changed = *ret_changed || names.len > 0;
+    return df_redact_names_number(&names, object, err);
 }
 
 static int mask_number(const struct df_redact_set *set, cJSON *item, bool *ret_changed,
@@ -36,23 +53,6 @@ static int mask_number(const struct df_redact_set *set, cJSON *item, bool *ret_c
     return 0;
 }
 
-/* count: the names of this object that were masked so far. */
-static int mask_name(const struct df_redact_set *set, cJSON *member, size_t *count,
-                     struct df_err *err)
-{
-    bool changed = false;
-    if (df_redact_text(set, &member->string, &changed, err) < 0)
-        return -1;
-    if (!changed || ++*count == 1)
-        return 0;
-    char *numbered = df_strf("%s %zu", member->string, *count);
-    if (!numbered)
-        return df_fail_oom(err);
-    free(member->string);
-    member->string = numbered;
-    return 0;
-}
-
 static int mask_leaf(const struct df_redact_set *set, cJSON *item, bool *ret_changed,
                      struct df_err *err)
 {
@@ -66,16 +66,13 @@ static int mask_leaf(const struct df_redact_set *set, cJSON *item, bool *ret_cha
 int df_redact_tree(const struct df_redact_set *set, cJSON *value, bool *ret_changed,
                    struct df_err *err)
 {
-    size_t names = 0;
     cJSON *member;
-    if (mask_leaf(set, value, ret_changed, err) < 0)
+    if (mask_leaf(set, value, ret_changed, err) < 0 ||
+        (cJSON_IsObject(value) && mask_names(set, value, ret_changed, err) < 0))
         return -1;
     cJSON_ArrayForEach (member, value) {
-        if (member->string && mask_name(set, member, &names, err) < 0)
-            return -1;
         if (df_redact_tree(set, member, ret_changed, err) < 0)
             return -1;
     }
-    *ret_changed = *ret_changed || names > 0;
     return 0;
 }

@@ -2,6 +2,7 @@
 #include "spawner/model/output_types.h"
 
 #include "common/base/util.h"
+#include "common/redact/names.h"
 
 struct names {
     const char **at; /* borrowed from the value */
@@ -39,20 +40,22 @@ static bool is_shown(const struct names *shown, const char *name)
 
 static int hide(const struct names *shown, cJSON *type, struct df_err *err)
 {
-    size_t hidden = 0;
+    DF_REDACT_NAMES hidden = {0};
     cJSON *member;
     cJSON_ArrayForEach (member, type) {
         if (hide(shown, member, err) < 0)
             return -1;
         if (!member->string || is_shown(shown, member->string))
             continue;
-        char *text = ++hidden == 1 ? strdup("***") : df_strf("*** %zu", hidden);
+        char *text = strdup("***");
         if (!text)
             return df_fail_oom(err);
         df_str_wipe(&member->string);
         member->string = text;
+        if (df_redact_names_add(&hidden, member, err) < 0)
+            return -1;
     }
-    return 0;
+    return df_redact_names_number(&hidden, type, err);
 }
 
 static int hide_in(cJSON *output, struct df_err *err)

@@ -26,6 +26,9 @@ static void a_type_names_what_the_value_shows_and_nothing_else(void **state)
         {"{'type':['tuple',[['object',{'b':['object',{'hunter22':'string'}]}]]],"
          "'value':[{'b':{'***':'v'}}]}",
          "['tuple',[['object',{'b':['object',{'***':'string'}]}]]]"},
+        /* A name that is shown looks like a hidden one. */
+        {"{'type':['object',{'***':'bool','hunter22':'string'}],'value':{'***':true,'*** 2':'v'}}",
+         "['object',{'***':'bool','*** 2':'string'}]"},
         /* Nothing of the value is shown: another step wrote it, or it is sensitive. */
         {"{'type':['object',{'hunter22':'string'}],'value':'***'}", "['object',{'***':'string'}]"},
         {"{'sensitive':true,'type':['object',{'hunter22':'string'}]}",
