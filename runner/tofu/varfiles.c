@@ -38,24 +38,26 @@ static int depth_of(const char *path, int depth)
     return depth;
 }
 
-static int refuse_file(const char *file, const char *why, struct df_err *err)
+/* what: "variable file" */
+static int refuse_file(const char *what, const char *file, const char *why, struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_USER, "SourceRefused",
-                          "the variable file \"%.200s\" %s: name a file of the source, relative to "
+                          "the %s \"%.200s\" %s: name a file of the source, relative to "
                           "the module's folder",
-                          file, why);
+                          what, file, why);
 }
 
-static int fail_missing(const struct df_varfiles_request *q, const char *file, struct df_err *err)
+static int fail_missing(const struct df_varfiles_request *q, const char *what, const char *file,
+                        struct df_err *err)
 {
     const char *folder = df_json_str(q->step, "source.folder");
-    return df_fail_reason(
-        err, DF_ERR_USER, "PlanFailed",
-        "the variable file \"%.200s\" is not in the source (looked for in %s%.200s)", file,
-        folder ? "its folder " : "its top folder", folder ? folder : "");
+    return df_fail_reason(err, DF_ERR_USER, "PlanFailed",
+                          "the %s \"%.200s\" is not in the source (looked for in %s%.200s)", what,
+                          file, folder ? "its folder " : "its top folder", folder ? folder : "");
 }
 
-static int check_file(const struct df_varfiles_request *q, const char *file, struct df_err *err)
+static int check_file(const struct df_varfiles_request *q, const char *what, const char *file,
+                      struct df_err *err)
 {
     const char *folder = df_json_str(q->step, "source.folder");
     DF_FREE char *path = df_fs_join(q->module_dir, file);
@@ -66,23 +68,23 @@ static int check_file(const struct df_varfiles_request *q, const char *file, str
     if (!root)
         return df_fail_errno(err, errno, "%s", q->checkout);
     if (!*file || *file == '/')
-        return refuse_file(file, *file ? "is absolute" : "has no name", err);
+        return refuse_file(what, file, *file ? "is absolute" : "has no name", err);
     if (depth_of(file, depth_of(folder ? folder : "", 0)) < 0)
-        return refuse_file(file, "leads out of the source", err);
+        return refuse_file(what, file, "leads out of the source", err);
     DF_FREE char *real = realpath(path, NULL);
     if (!real && (errno == ENOENT || errno == ENOTDIR))
-        return fail_missing(q, file, err);
+        return fail_missing(q, what, file, err);
     if (!real || stat(real, &st) < 0)
-        return df_fail_errno(err, errno, "variable file %s", file);
+        return df_fail_errno(err, errno, "%s %s", what, file);
     if (!is_below(real, root))
-        return refuse_file(file, "leads out of the source", err);
-    return S_ISREG(st.st_mode) ? 0 : refuse_file(file, "is not a file", err);
+        return refuse_file(what, file, "leads out of the source", err);
+    return S_ISREG(st.st_mode) ? 0 : refuse_file(what, file, "is not a file", err);
 }
 
 static int add_source_file(const struct df_varfiles_request *q, const char *file,
                            struct df_varfiles *v, struct df_err *err)
 {
-    if (check_file(q, file, err) < 0)
+    if (check_file(q, "variable file", file, err) < 0)
         return -1;
     (void)df_strs_addf(&v->files, "-var-file=%s", file);
     return 0;
@@ -102,14 +104,39 @@ static int add_listed(const struct df_varfiles_request *q, int from, int to, str
 
 /* The rest of a -var-file or --var-file: "=VALUE", or "" if the next argument is the value. NULL:
  * another argument. */
-static const char *var_file_rest(const char *argument)
+static const char *rest_of(const char *option, const char *argument)
 {
-    static const char option[] = "var-file";
     if (!argument || *argument != '-')
         return NULL;
     const char *name = argument + (argument[1] == '-' ? 2 : 1);
     const char *rest = name + strlen(option);
     return df_starts_with(name, option) && (*rest == '\0' || *rest == '=') ? rest : NULL;
+}
+
+static const char *var_file_rest(const char *argument)
+{
+    return rest_of("var-file", argument);
+}
+
+/* Files of resource addresses. The tool shows the lines that are none. */
+static int check_address_files(const struct df_varfiles_request *q, struct df_err *err)
+{
+    static const struct {
+        const char *option, *what;
+    } files[] = {{"target-file", "file of -target-file"},
+                 {"exclude-file", "file of -exclude-file"}};
+    const cJSON *argument;
+    cJSON_ArrayForEach (argument, df_json_at(q->step, "arguments")) {
+        for (size_t i = 0; i < DF_ARRAY_SIZE(files); i++) {
+            const char *rest = rest_of(files[i].option, cJSON_GetStringValue(argument));
+            if (!rest)
+                continue;
+            const char *file = *rest ? rest + 1 : cJSON_GetStringValue(argument->next);
+            if (check_file(q, files[i].what, file ? file : "", err) < 0)
+                return -1;
+        }
+    }
+    return 0;
 }
 
 static int add_arguments(const struct df_varfiles_request *q, int from, int to,
@@ -215,7 +242,8 @@ int df_varfiles_collect(const struct df_varfiles_request *q, struct df_varfiles 
     struct df_varfiles v = {0};
     int failed =
         names_files(q->step) ? collect_in_order(q, &v, err) : copy_arguments(q->step, &v.arguments);
-    if (failed || df_sealed_variables(q->step, q->secret_dir, &v.files, err) < 0 ||
+    if (failed || check_address_files(q, err) < 0 ||
+        df_sealed_variables(q->step, q->secret_dir, &v.files, err) < 0 ||
         df_strs_check(&v.files, err) < 0 || df_strs_check(&v.arguments, err) < 0) {
         df_varfiles_free(&v);
         return -1;

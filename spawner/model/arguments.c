@@ -58,13 +58,21 @@ static void check_option(const char *argument, const struct df_path *path, struc
                      refused_options[i].why);
 }
 
-/* The value of -var-file=VALUE, or NULL for another argument. */
-static const char *variable_file_of(const char *argument)
+/* Options whose values are files, each with an equals sign in the place of the value. */
+static const char *const file_options[] = {"var-file=", "target-file=", "exclude-file="};
+
+/* The value of -var-file=VALUE and its like, or NULL for another argument. *ret_option: which. */
+static const char *file_of(const char *argument, const char **ret_option)
 {
     if (*argument != '-')
         return NULL;
     argument += argument[1] == '-' ? 2 : 1;
-    return df_starts_with(argument, "var-file=") ? argument + strlen("var-file=") : NULL;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(file_options); i++) {
+        *ret_option = file_options[i];
+        if (df_starts_with(argument, *ret_option))
+            return argument + strlen(*ret_option);
+    }
+    return NULL;
 }
 
 /* The runner checks links and "..": it has the source. */
@@ -82,13 +90,12 @@ void df_rule_variable_file(const cJSON *value, const struct df_path *path, struc
     check_relative(value->valuestring, path, f);
 }
 
-/* Checks both forms of -var-file. No other option has a value that begins with a slash. */
-static void check_variable_file(const char *argument, const struct df_path *path,
-                                struct df_faults *f)
+/* Checks both forms of the options with files. No other option has a value that begins with a slash. */
+static void check_file(const char *argument, const struct df_path *path, struct df_faults *f)
 {
-    const char *file = variable_file_of(argument);
+    const char *option = NULL, *file = file_of(argument, &option);
     if (file && !*file)
-        df_fault(f, path, "-var-file needs the name of a file");
+        df_fault(f, path, "-%.*s needs the name of a file", (int)strcspn(option, "="), option);
     else
         check_relative(file ? file : argument, path, f);
 }
@@ -100,7 +107,7 @@ void df_rule_arguments(const cJSON *value, const struct df_path *path, struct df
     for (const cJSON *item = value->child; item; item = item->next) {
         const struct df_path here = {path, NULL, index++};
         const char *argument = item->valuestring;
-        check_variable_file(argument, &here, f);
+        check_file(argument, &here, f);
         if (*argument == '-')
             check_option(argument, &here, f);
         else if (!may_be_value)

@@ -130,6 +130,22 @@ def test_a_variable_file_that_is_not_in_the_source_fails_the_plan_by_name(either
     assert words in refused(home, executor(home, "two", module, arguments=["-var-file", file]))
 
 
+@pytest.mark.parametrize("option", ["-target-file", "--exclude-file"])
+@pytest.mark.parametrize("file, words", [
+    ("../outside.txt", "leads out of the source"),
+    ("missing.txt", '"missing.txt" is not in the source'),
+    ("environments", "is not a file"),
+])
+def test_a_file_of_addresses_that_is_not_in_the_source_fails_the_plan_by_name(either_home, module, option, file, words):
+    home = either_home
+    (home.directory / "outside.txt").write_text("a word that nobody may see\n")
+    for form in ([f"{option}={file}"], [option, file]):
+        text = refused(home, executor(home, "net", module, arguments=form))
+        assert words in text and f'the file of -{option.strip("-")} "{file}"' in text, text
+        assert "nobody may see" not in text
+        assert "Terraform used" not in text and "OpenTofu used" not in text, "the tool ran"
+
+
 def test_a_link_out_of_the_source_is_refused_as_a_variable_file(either_home, module):
     home = either_home
     outside = home.directory / "outside.tfvars"

@@ -150,8 +150,10 @@ static const struct words rules[] = {
      "has an option that dayfly sets itself, or that a plan must not be given"},
     {df_rule_arguments, NULL, "self.all(a, !a.matches('^-(-*|-*=.*|--.*)$'))",
      "has something that is not an option"},
-    {df_rule_arguments, NULL, "self.all(a, !a.matches('^(--?var-file=)?/|^--?var-file=$'))",
-     "names a variable file by an absolute path, or -var-file without a file"},
+    {df_rule_arguments, NULL,
+     "self.all(a, "
+     "!a.matches('^(--?(var|target|exclude)-file=)?/|^--?(var|target|exclude)-file=$'))",
+     "names a file by an absolute path, or -var-file and its like without a file"},
     {df_rule_variable_file, NULL, "!self.startsWith('/')",
      "must be relative to the module's folder"},
     {df_rule_arguments, NULL, "self.size() == 0 || self[0].startsWith('-')",
