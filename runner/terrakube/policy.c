@@ -92,7 +92,7 @@ static int take_rule(struct result *r, const cJSON *value, const char *status, s
 
 /* ---- exemptions ---- */
 
-/* Milliseconds since 1970 or RFC 3339; one that cannot be read is over. */
+/* Milliseconds since 1970, whole, or RFC 3339; one that cannot be read is over. */
 static bool is_in_force(const cJSON *exemption)
 {
     const cJSON *expires = df_json_at(exemption, "expiresAt");
@@ -100,7 +100,7 @@ static bool is_in_force(const cJSON *exemption)
     if (!expires || cJSON_IsNull(expires))
         return true;
     if (cJSON_IsNumber(expires))
-        us = (int64_t)expires->valuedouble * 1000;
+        us = df_json_int(exemption, "expiresAt", 0) * 1000;
     else if (!cJSON_IsString(expires) || df_time_parse(expires->valuestring, &us, NULL) < 0)
         return false;
     return us > df_real_us();

@@ -108,12 +108,11 @@ struct taking {
 
 static void set_status(const struct taking *t)
 {
-    const cJSON *elapsed = at(t->hook, "elapsed_seconds");
+    int64_t elapsed = df_json_int(t->hook, "elapsed_seconds", -1);
     if (t->status)
         set_text(t->row, "status", t->status);
-    if (cJSON_IsNumber(elapsed))
-        (void)df_json_set(t->row, "elapsedSeconds",
-                          cJSON_CreateNumber((double)(int64_t)elapsed->valuedouble), NULL);
+    if (elapsed >= 0)
+        (void)df_json_set(t->row, "elapsedSeconds", cJSON_CreateNumber((double)elapsed), NULL);
 }
 
 static void start_provisioner(const struct taking *t)
@@ -210,12 +209,12 @@ static void take_drift(const struct taking *t)
 /* "main.tf:12"; the caller frees. NULL: it has no place. */
 static char *place_of_diagnostic(const cJSON *diagnostic)
 {
-    const cJSON *range = at(diagnostic, "range"), *line = at(at(range, "start"), "line");
+    const cJSON *range = at(diagnostic, "range");
+    int64_t line = df_json_int(range, "start.line", -1);
     const char *file = text(range, "filename");
     if (!file)
         return NULL;
-    return cJSON_IsNumber(line) ? df_strf("%s:%lld", file, (long long)line->valuedouble)
-                                : strdup(file);
+    return line >= 0 ? df_strf("%s:%lld", file, (long long)line) : strdup(file);
 }
 
 static cJSON *make_diagnostic(const cJSON *diagnostic)

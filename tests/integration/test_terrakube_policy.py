@@ -138,7 +138,8 @@ def test_only_an_exemption_that_is_in_force_takes_a_violation_away(check):
     exemption = {"policySetId": "p0", "ruleId": "no-type", "ticketReference": "OPS-7", "expiresAt": None}
     seen = check({}, exemptions=[exemption])
     assert (seen.hard, seen.exempted, seen.reason) == (0, 1, "") and "[EXEMPTED] no-type on terraform_data.x: OPS-7" in seen.log
-    for other in ({"expiresAt": int((time.time() - 60) * 1000)}, {"expiresAt": "soon"}, {"policySetId": "p1"}, {"ruleId": "other"}):
+    for other in ({"expiresAt": int((time.time() - 60) * 1000)}, {"expiresAt": "soon"},
+                  {"expiresAt": 2 * 10**16}, {"expiresAt": 1e300}, {"policySetId": "p1"}, {"ruleId": "other"}):
         assert check({}, exemptions=[{**exemption, **other}]).hard == 1, other
     assert check({}, exemptions=[{**exemption, "expiresAt": int((time.time() + 3600) * 1000)}]).hard == 0
 

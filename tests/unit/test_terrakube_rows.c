@@ -197,6 +197,25 @@ static void a_diagnostic_goes_to_its_resource_or_to_the_job(void **state)
     is(r.diagnostics, "[{'severity':'warning','summary':'deprecated'}]");
 }
 
+/* A provider, or who writes to the log, may print what looks like an event. */
+static void a_number_that_is_none_is_left_out(void **state)
+{
+    (void)state;
+    static const char *const numbers[] = {"1e300", "-1e300", "-1", "0.5", "99999999999999999999"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(numbers); i++) {
+        ROWS r = make_rows();
+        DF_FREE char *hook = df_strf(HOOK("apply_progress", ",'elapsed_seconds':%s"), numbers[i]);
+        DF_FREE char *diagnostic = df_strf(
+            "{'type':'diagnostic','diagnostic':{'severity':'error','summary':'s','address':'a.b',"
+            "'range':{'filename':'main.tf','start':{'line':%s}}}}",
+            numbers[i]);
+        TAKE(&r, hook, diagnostic);
+        assert_null(df_json_at(r.rows->child, "elapsedSeconds"));
+        assert_string_equal(
+            df_json_str(df_json_at(r.rows->child, "diagnostics")->child, "location"), "main.tf");
+    }
+}
+
 static void other_events_change_nothing(void **state)
 {
     (void)state;
@@ -345,6 +364,7 @@ int main(void)
         cmocka_unit_test(a_plan_refreshes_then_plans_and_tells_drift),
         cmocka_unit_test(an_ephemeral_resource_is_one_in_both_tools),
         cmocka_unit_test(a_diagnostic_goes_to_its_resource_or_to_the_job),
+        cmocka_unit_test(a_number_that_is_none_is_left_out),
         cmocka_unit_test(other_events_change_nothing),
         cmocka_unit_test(many_resources_keep_their_rows_up_to_a_limit),
         cmocka_unit_test(the_output_of_a_provisioner_has_a_limit),

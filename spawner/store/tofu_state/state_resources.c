@@ -12,12 +12,16 @@ static void cleanup_secret_buf(struct df_buf *b)
     df_buf_wipe(b);
 }
 
-static void add_index(struct df_buf *address, const cJSON *index)
+static void add_index(struct df_buf *address, const cJSON *instance)
 {
+    const cJSON *index = df_json_at(instance, "index_key");
+    int64_t number = df_json_int(instance, "index_key", -1);
     if (cJSON_IsString(index))
         (void)df_buf_addf(address, "[\"%s\"]", index->valuestring);
-    else if (cJSON_IsNumber(index))
-        (void)df_buf_addf(address, "[%lld]", (long long)index->valuedouble);
+    else if (number >= 0)
+        (void)df_buf_addf(address, "[%lld]", (long long)number);
+    else if (index && !cJSON_IsNull(index))
+        (void)df_buf_adds(address, "[?]"); /* no tool writes such a one */
 }
 
 static void add_address(struct df_buf *list, const cJSON *resource, const cJSON *instance)
@@ -27,7 +31,7 @@ static void add_address(struct df_buf *list, const cJSON *resource, const cJSON 
     DF_BUF struct df_buf address = DF_BUF_INIT(DF_STATE_LISTED_BYTES);
     (void)df_buf_addf(&address, "%s%s%s.%s", module ? module : "", module ? "." : "",
                       type ? type : "?", name ? name : "?");
-    add_index(&address, df_json_at(instance, "index_key"));
+    add_index(&address, instance);
     (void)df_buf_addf(list, "%s%s", list->len ? ", " : "",
                       address.failed ? "(a long address)" : df_buf_str(&address));
 }
