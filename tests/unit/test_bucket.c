@@ -287,6 +287,8 @@ static int no_clock(void **state)
     return leave_scratch(state);
 }
 
+#define LATER(f) cmocka_unit_test_setup_teardown(f, enter_scratch, no_clock)
+
 static void put_object(struct df_bucket *bucket, const char *name, const void *bytes, size_t n)
 {
     assert_int_equal(put(bucket, name, bytes, n, NULL, NULL), 0);
@@ -456,13 +458,9 @@ int main(void)
         scratch_test(whose_a_created_blob_is_stays_unknown_when_the_answer_was_lost),
         scratch_test(in_haste_nothing_is_repeated),
         scratch_test(haste_ends_the_pause_that_the_store_asked_for),
-        cmocka_unit_test_setup_teardown(a_head_that_does_not_open_keeps_its_chunks_and_no_others,
-                                        enter_scratch, no_clock),
-        cmocka_unit_test_setup_teardown(
-            heads_that_do_not_open_are_told_once_and_again_when_they_are_others, enter_scratch,
-            no_clock),
-        cmocka_unit_test_setup_teardown(a_head_that_the_store_does_not_answer_for_ends_the_sweep,
-                                        enter_scratch, no_clock),
+        LATER(a_head_that_does_not_open_keeps_its_chunks_and_no_others),
+        LATER(heads_that_do_not_open_are_told_once_and_again_when_they_are_others),
+        LATER(a_head_that_the_store_does_not_answer_for_ends_the_sweep),
     };
     return cmocka_run_group_tests_name("bucket", tests, NULL, NULL);
 }
