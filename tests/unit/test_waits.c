@@ -160,18 +160,25 @@ static void an_ended_step_waits_for_nothing(void **state)
     assert_false(is_told(w));
 }
 
+/* Filled with waits of a step that no pass of the control loop will ever end: those of one that stands
+ * in the store go when its time is over, and on a slow machine that is before the list is full. */
 static void only_so_many_things_are_watched(void **state)
 {
     struct world *w = *state;
-    static char things[DF_LIMIT_WAITS + 2];
+    const struct df_wait_case c = of(&one);
+    DF_JSON cJSON *elsewhere =
+        json("{'kind':'TaskAction','metadata':{'name':'elsewhere','uid':'u'},'status':{'waiting':"
+             "{'since':'2026-01-01T00:00:00Z','message':'m'}}}");
     (void)await_start(w, STEP);
-    for (size_t i = 0; i < sizeof(things); i++) {
-        const struct df_wait_case c = of(&things[i]);
-        fail_since(w, &c, 0, DF_ERR_RETRY, "");
-    }
+    for (size_t i = 0; i < DF_LIMIT_WAITS + 2; i++)
+        df_wait_adopt(&w->s, elsewhere);
     assert_int_equal(w->s.waits.count, DF_LIMIT_WAITS);
-    df_wait_forget(&w->s, DF_KIND_TASK_ACTION, STEP);
+    fail_since(w, &c, 0, DF_ERR_RETRY, "");
+    assert_false(df_wait_fails(&w->s, &c));
+    df_wait_forget(&w->s, DF_KIND_TASK_ACTION, "elsewhere");
     assert_int_equal(w->s.waits.count, 0);
+    fail_since(w, &c, 0, DF_ERR_RETRY, "");
+    assert_true(df_wait_fails(&w->s, &c));
 }
 
 /* ---- the end names the cause ---- */
