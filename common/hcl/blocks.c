@@ -97,6 +97,25 @@ bool df_hcl_has_attribute(const struct df_hcl_block *b, const char *name)
     return df_strs_has(&b->attributes, name) || df_hcl_attribute(b, name);
 }
 
+bool df_hcl_declares(const struct df_hcl_block *b, const char *name)
+{
+    return df_streq(b->type, "variable") && b->labels.len && df_streq(b->labels.items[0], name);
+}
+
+/* An override file, which comes last, may set another type. */
+bool df_hcl_takes_text(const struct df_hcl_module *m, const char *name)
+{
+    bool text = true;
+    for (size_t i = 0; i < m->len; i++) {
+        const struct df_hcl_block *b = &m->blocks[i];
+        if (!df_hcl_declares(b, name) || !df_hcl_has_attribute(b, "type"))
+            continue;
+        const char *type = df_hcl_attribute(b, "type");
+        text = df_streq(type, "string") || df_streq(type, "number") || df_streq(type, "bool");
+    }
+    return text;
+}
+
 /* HCL converts "1" and "true": only a plain false is certainly false. */
 static bool may_be_true(const struct df_hcl_block *b, const char *name)
 {

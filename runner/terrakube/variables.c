@@ -23,16 +23,10 @@ static const char *value_of(const cJSON *variable)
 
 /* ---- what the module says ---- */
 
-static bool declares(const struct df_hcl_block *b, const char *name)
-{
-    return df_streq(b->type, "variable") && b->labels.len == 1 &&
-           df_streq(b->labels.items[0], name);
-}
-
 static bool is_declared(const struct df_hcl_module *m, const char *name)
 {
     for (size_t i = 0; i < m->len; i++) {
-        if (declares(&m->blocks[i], name))
+        if (df_hcl_declares(&m->blocks[i], name))
             return true;
     }
     return false;
@@ -41,25 +35,10 @@ static bool is_declared(const struct df_hcl_module *m, const char *name)
 static bool is_sensitive(const struct df_hcl_module *m, const char *name)
 {
     for (size_t i = 0; i < m->len; i++) {
-        if (declares(&m->blocks[i], name) && df_hcl_is_sensitive(&m->blocks[i]))
+        if (df_hcl_declares(&m->blocks[i], name) && df_hcl_is_sensitive(&m->blocks[i]))
             return true;
     }
     return false;
-}
-
-/* The tools take the value of a variable without a type, or with a primitive one, as it is, and of
- * all others as an expression. An override file may set another type. */
-static bool is_text(const struct df_hcl_module *m, const char *name)
-{
-    bool text = true;
-    for (size_t i = 0; i < m->len; i++) {
-        const struct df_hcl_block *b = &m->blocks[i];
-        if (!declares(b, name) || !df_hcl_has_attribute(b, "type"))
-            continue;
-        const char *type = df_hcl_attribute(b, "type");
-        text = df_streq(type, "string") || df_streq(type, "number") || df_streq(type, "bool");
-    }
-    return text;
 }
 
 /* ---- the arguments ---- */
@@ -116,7 +95,7 @@ static int add_variable(const cJSON *variable, const struct df_hcl_module *modul
                               name ? name : "");
     if (!is_declared(module, name))
         return add_argument(name, value, to, err);
-    if (is_text(module, name))
+    if (df_hcl_takes_text(module, name))
         return df_json_set_str(f->texts, name, value, err);
     return add_expression(name, value, f, err);
 }

@@ -28,8 +28,7 @@ static int check_variable(const struct df_hcl_module *m, const char *executor, c
 {
     for (size_t i = 0; i < m->len; i++) {
         const struct df_hcl_block *b = &m->blocks[i];
-        if (df_streq(b->type, "variable") && b->labels.len && df_streq(b->labels.items[0], name) &&
-            df_hcl_is_sensitive(b))
+        if (df_hcl_declares(b, name) && df_hcl_is_sensitive(b))
             return df_fail(err, DF_ERR_USER,
                            "variable %s is declared sensitive (%s, line %u) and is not kept in a "
                            "document: store it with `dayfly secret set %s %s` and name the secret "
@@ -39,25 +38,65 @@ static int check_variable(const struct df_hcl_module *m, const char *executor, c
     return 0;
 }
 
-static int check_sensitive(const cJSON *executor, const cJSON *variables, struct df_err *err)
+static int check_sensitive(const struct df_hcl_module *m, const cJSON *executor,
+                           const cJSON *variables, struct df_err *err)
 {
-    DF_HCL_MODULE struct df_hcl_module m = {0};
-    DF_FREE char *dir = NULL;
-    if (local_module(executor, &dir, err) < 0)
-        return -1;
-    /* If the module cannot be read here, the runner checks it. */
-    if (!dir || df_hcl_scan(dir, DF_HCL_ANY, &m, NULL) < 0)
-        return 0;
     const cJSON *v;
     cJSON_ArrayForEach (v, variables) {
         if (!cJSON_IsNull(v) &&
-            check_variable(&m, df_json_str(executor, "metadata.name"), v->string, err) < 0)
+            check_variable(m, df_json_str(executor, "metadata.name"), v->string, err) < 0)
             return -1;
     }
     return 0;
 }
 
 /* ---- the change ---- */
+
+struct change {
+    cJSON *variables; /* name: value, or null */
+    bool is_text;     /* they are texts as they were given, and not yet of the module's types */
+    cJSON *spec;      /* the same for the members of runtime, source and storage; or NULL */
+};
+
+/* Gives the variables their values. m: NULL if the module cannot be read here. */
+static int settle(const struct df_hcl_module *m, const cJSON *texts, cJSON **ret,
+                  struct df_err *err)
+{
+    DF_JSON cJSON *all = cJSON_CreateObject();
+    const cJSON *v;
+    if (!all)
+        return df_fail_oom(err);
+    cJSON_ArrayForEach (v, texts) {
+        cJSON *value = cJSON_IsNull(v) ? cJSON_CreateNull() : NULL;
+        if (!value && df_variable_value(m, "var", v->string, v->valuestring, &value, err) < 0)
+            return -1;
+        if (!value)
+            return df_fail(err, DF_ERR_USER,
+                           "var %s: an executor keeps no value in HCL, write JSON", v->string);
+        if (df_json_set(all, v->string, value, err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(all);
+    return 0;
+}
+
+/* *ret: the variables with their values, none of which the module declares sensitive. If the module
+ * cannot be read here, the runner checks that. */
+static int read_variables(const cJSON *executor, const struct change *c, cJSON **ret,
+                          struct df_err *err)
+{
+    DF_HCL_MODULE struct df_hcl_module m = {0};
+    DF_FREE char *dir = NULL;
+    if (local_module(executor, &dir, err) < 0)
+        return -1;
+    bool visible = dir && df_hcl_scan(dir, DF_HCL_ANY, &m, NULL) == 0;
+    if (visible && check_sensitive(&m, executor, c->variables, err) < 0)
+        return -1;
+    if (c->is_text)
+        return settle(visible ? &m : NULL, c->variables, ret, err);
+    *ret = cJSON_Duplicate(c->variables, true);
+    return *ret ? 0 : df_fail_oom(err);
+}
 
 /* Removes the members of `to` that are null in `from`, and replaces the others as a whole. */
 static int overwrite(cJSON *to, const cJSON *from, struct df_err *err)
@@ -89,11 +128,6 @@ static int sendable(const cJSON *executor, cJSON **ret, struct df_err *err)
     *ret = DF_TAKE(doc);
     return 0;
 }
-
-struct change {
-    cJSON *variables; /* name: value, or null */
-    cJSON *spec;      /* the same for the members of runtime, source and storage; or NULL */
-};
 
 static bool has_reference(const cJSON *source)
 {
@@ -132,14 +166,14 @@ static int change_executor(struct df_cli *cli, const char *name, const struct ch
                            bool *ret_changed, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", name, NULL);
-    DF_JSON cJSON *executor = NULL, *doc = NULL, *stored = NULL;
+    DF_JSON cJSON *executor = NULL, *variables = NULL, *doc = NULL, *stored = NULL;
     if (!path)
         return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &executor, err) < 0 ||
-        check_sensitive(executor, c->variables, err) < 0 || sendable(executor, &doc, err) < 0)
+        read_variables(executor, c, &variables, err) < 0 || sendable(executor, &doc, err) < 0)
         return -1;
     cJSON *spec = df_json_object_at(doc, "spec");
-    if (overwrite(df_json_object_at(spec, "variables"), c->variables, err) < 0 ||
+    if (overwrite(df_json_object_at(spec, "variables"), variables, err) < 0 ||
         change_spec(spec, c->spec, err) < 0)
         return -1;
     if (!df_json_at(executor, "spec.variables") && !df_json_at(spec, "variables")->child)
@@ -227,6 +261,18 @@ static int add_setting(cJSON *spec, const char *word, struct df_err *err)
                    word);
 }
 
+static int add_variable(cJSON *to, const char *word, struct df_err *err)
+{
+    DF_FREE char *name = NULL;
+    const char *value = NULL;
+    bool removed = false;
+    if (add_removal(to, word, &removed, err) < 0 || removed)
+        return removed ? 0 : -1;
+    if (df_variable_cut("var", word, &name, &value, err) < 0)
+        return -1;
+    return df_json_set_str(to, name, value, err);
+}
+
 static int read_words(struct df_cli *cli, struct change *c, struct df_err *err)
 {
     bool variables = df_streq(df_cli_word(cli, 1), "var");
@@ -234,11 +280,8 @@ static int read_words(struct df_cli *cli, struct change *c, struct df_err *err)
         return df_fail(err, DF_ERR_USER, "var needs NAME=VALUE, or NAME- to take one away");
     for (size_t i = variables ? 2 : 1; i < cli->args.word_count; i++) {
         const char *word = df_cli_word(cli, i);
-        bool removed = false;
-        if (!variables && add_setting(c->spec, word, err) < 0)
-            return -1;
-        if (variables && (add_removal(c->variables, word, &removed, err) < 0 ||
-                          (!removed && df_variable_add(c->variables, "var", word, err) < 0)))
+        if ((variables ? add_variable(c->variables, word, err) : add_setting(c->spec, word, err)) <
+            0)
             return -1;
     }
     return 0;
@@ -247,7 +290,7 @@ static int read_words(struct df_cli *cli, struct change *c, struct df_err *err)
 int df_cmd_set(struct df_cli *cli, struct df_err *err)
 {
     DF_JSON cJSON *variables = cJSON_CreateObject(), *spec = cJSON_CreateObject();
-    struct change c = {variables, spec};
+    struct change c = {.variables = variables, .is_text = true, .spec = spec};
     const char *name = NULL;
     bool changed = false;
     if (!variables || !spec)

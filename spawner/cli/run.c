@@ -178,6 +178,13 @@ int df_request_run(struct df_cli *cli, const char *executor, const char *what, c
     return follow(cli, &view, name, signals_fd, err);
 }
 
+static int fail_keep_file(struct df_err *err)
+{
+    return df_fail(err, DF_ERR_USER,
+                   "--keep keeps no .tfvars file, and no value in HCL (write it as JSON): put "
+                   "the file into the source and name it in spec.variableFiles");
+}
+
 /* --keep: stores the variables of this run in the executor. */
 static int keep(struct df_cli *cli, const char *executor, const cJSON *body, struct df_err *err)
 {
@@ -185,6 +192,8 @@ static int keep(struct df_cli *cli, const char *executor, const cJSON *body, str
     bool changed = false;
     if (!df_arg_given(&cli->args, "keep"))
         return 0;
+    if (df_json_at(body, "secrets.files"))
+        return fail_keep_file(err);
     if (df_executor_keep(cli, executor, variables, &changed, err) < 0)
         return df_err_wrap(err, "--keep");
     if (changed)
@@ -199,16 +208,15 @@ static int check_keep(const struct df_args *args, const cJSON *body, struct df_e
     if (df_streq(df_json_str(body, "action"), "dry-run"))
         return df_fail(err, DF_ERR_USER,
                        "--keep changes the executor, a dry-run does not: use `dayfly set`");
-    if (df_json_at(body, "secrets.files"))
-        return df_fail(err, DF_ERR_USER,
-                       "--keep keeps no .tfvars file, and no value in HCL (write it as JSON): put "
-                       "the file into the source and name it in spec.variableFiles");
-    if (!df_json_at(body, "variables"))
+    if (df_variables_have_file(body))
+        return fail_keep_file(err);
+    if (!df_arg_given(args, "var") && !df_arg_given(args, "var-file"))
         return df_fail(err, DF_ERR_USER, "--keep needs --var or --var-file");
     return 0;
 }
 
-/* Moves sealed values into the request's secrets, and adds those of the shell. */
+/* Gives the variables their values and keeps them, moves sealed ones into the request's secrets, and
+ * adds those of the shell. */
 static int add_secrets(struct df_cli *cli, const char *name, cJSON *body, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", name, NULL);
@@ -216,6 +224,7 @@ static int add_secrets(struct df_cli *cli, const char *name, cJSON *body, struct
     if (!path)
         return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &executor, err) < 0 ||
+        df_sealing_settle(cli, executor, body, err) < 0 || keep(cli, name, body, err) < 0 ||
         df_sealing_add(cli, executor, body, err) < 0)
         return -1;
     return df_caller_add(cli, executor, body, err);
@@ -287,7 +296,7 @@ static int run_module(struct df_cli *cli, const char *action, struct df_err *err
         return -1;
     if (is_over)
         return DF_EXIT_OK;
-    if (keep(cli, executor, body, err) < 0 || add_secrets(cli, executor, body, err) < 0)
+    if (add_secrets(cli, executor, body, err) < 0)
         return -1;
     return df_request_run(cli, executor, "runs", body, signals_fd, err);
 }

@@ -1,6 +1,7 @@
 /*
- * Adds the values of --secret-var to a request's secrets, then moves variables that the module
- * declares sensitive there. Read df_sealing_add() at the end first.
+ * Gives the variables of a request their values, adds those of --secret-var to its secrets, then moves
+ * variables that the module declares sensitive there. Read df_sealing_settle() and df_sealing_add()
+ * first.
  */
 #include "spawner/cli/sealing.h"
 
@@ -8,27 +9,35 @@
 #include "common/base/nearest.h"
 #include "common/hcl/hcl.h"
 #include "spawner/cli/value.h"
+#include "spawner/cli/variables.h"
 
 /* ---- --secret-var ---- */
 
-/* As for --var: a value that begins with [ or { is JSON, any other value is a string, which the
- * tool converts. The caller deletes *ret with df_json_wipe(). */
-static int parse_value(const char *name, const char *text, cJSON **ret, struct df_err *err)
+/* As for --var, but for one thing: an expression that is no JSON is refused, because it cannot be
+ * sealed as a value. m: NULL if the module cannot be read here. The caller deletes *ret with
+ * df_json_wipe(). */
+static int parse_value(const struct df_hcl_module *m, const char *name, const char *text,
+                       cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
-    if (*text != '[' && *text != '{') {
+    bool is_json = m ? !df_hcl_takes_text(m, name) : *text == '[' || *text == '{';
+    if (!is_json) {
         *ret = cJSON_CreateString(text);
         return *ret ? 0 : df_fail_oom(err);
     }
     /* Do not pass the parser's message on: it may quote the value. */
-    if (df_json_parse(text, strlen(text), ret, &why) < 0)
-        return df_fail(err, DF_ERR_USER, "--secret-var %s: the value begins as JSON and is none",
+    if (df_json_parse(text, strlen(text), ret, &why) == 0)
+        return 0;
+    return m ? df_fail(err, DF_ERR_USER,
+                       "--secret-var %s: its type is no string, number or bool, so the value must "
+                       "be JSON (a text in double quotes), and it is none",
+                       name)
+             : df_fail(err, DF_ERR_USER, "--secret-var %s: the value begins as JSON and is none",
                        name);
-    return 0;
 }
 
-static int read_secret_var(struct df_cli *cli, const char *name, const char *file, cJSON *to,
-                           struct df_err *err)
+static int read_secret_var(struct df_cli *cli, const struct df_hcl_module *m, const char *name,
+                           const char *file, cJSON *to, struct df_err *err)
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_SECRET_VALUE);
     DF_FREE char *prompt = df_strf("Value of variable %s (not shown): ", name);
@@ -39,12 +48,13 @@ static int read_secret_var(struct df_cli *cli, const char *name, const char *fil
         return df_err_wrap(err, "--secret-var %s", name);
     if (!text.len)
         return df_fail(err, DF_ERR_USER, "--secret-var %s: the value is empty", name);
-    if (parse_value(name, df_buf_str(&text), &value, err) < 0)
+    if (parse_value(m, name, df_buf_str(&text), &value, err) < 0)
         return -1;
     return df_json_set(to, name, value, err);
 }
 
-static int add_secret_var(struct df_cli *cli, const char *option, cJSON *to, struct df_err *err)
+static int add_secret_var(struct df_cli *cli, const struct df_hcl_module *m, const char *option,
+                          cJSON *to, struct df_err *err)
 {
     const char *equals = strchr(option, '=');
     const char *source = equals ? equals + 1 : NULL;
@@ -56,7 +66,7 @@ static int add_secret_var(struct df_cli *cli, const char *option, cJSON *to, str
                        "--secret-var %s: a value on the command line can be seen by others; use "
                        "--secret-var %s (a prompt), %s=@FILE or %s=- (standard input)",
                        name, name, name, name);
-    return read_secret_var(cli, name, source && *source == '@' ? source + 1 : source, to, err);
+    return read_secret_var(cli, m, name, source && *source == '@' ? source + 1 : source, to, err);
 }
 
 static cJSON *sealed_variables(cJSON *body)
@@ -65,7 +75,9 @@ static cJSON *sealed_variables(cJSON *body)
     return secrets ? df_json_object_at(secrets, "variables") : NULL;
 }
 
-static int add_secret_vars(struct df_cli *cli, cJSON *body, struct df_err *err)
+/* m: NULL if the module cannot be read here. */
+static int add_secret_vars(struct df_cli *cli, const struct df_hcl_module *m, cJSON *body,
+                           struct df_err *err)
 {
     const char *option = NULL;
     int from_input = 0;
@@ -79,13 +91,13 @@ static int add_secret_vars(struct df_cli *cli, cJSON *body, struct df_err *err)
             return df_fail(err, DF_ERR_USER,
                            "--secret-var: standard input holds one value; give the others as "
                            "NAME=@FILE");
-        if (add_secret_var(cli, option, to, err) < 0)
+        if (add_secret_var(cli, m, option, to, err) < 0)
             return -1;
     }
     return 0;
 }
 
-/* ---- --var ---- */
+/* ---- the module ---- */
 
 /* Reads the blocks of the executor's module. False: it is no directory that can be read here. */
 static bool read_module(const cJSON *executor, const cJSON *body, struct df_hcl_module *ret)
@@ -105,9 +117,7 @@ static bool read_module(const cJSON *executor, const cJSON *body, struct df_hcl_
 static bool is_sensitive(const struct df_hcl_module *m, const char *name)
 {
     for (size_t i = 0; i < m->len; i++) {
-        const struct df_hcl_block *b = &m->blocks[i];
-        if (df_streq(b->type, "variable") && b->labels.len && df_streq(b->labels.items[0], name) &&
-            df_hcl_is_sensitive(b))
+        if (df_hcl_declares(&m->blocks[i], name) && df_hcl_is_sensitive(&m->blocks[i]))
             return true;
     }
     return false;
@@ -150,6 +160,18 @@ static int check_declared(const struct df_args *args, const struct df_hcl_module
     return 0;
 }
 
+int df_sealing_settle(const struct df_cli *cli, const cJSON *executor, cJSON *body,
+                      struct df_err *err)
+{
+    DF_HCL_MODULE struct df_hcl_module m = {0};
+    bool visible = read_module(executor, body, &m);
+    if (visible && check_declared(&cli->args, &m, err) < 0)
+        return -1;
+    return df_variables_settle(visible ? &m : NULL, body, err);
+}
+
+/* ---- --var ---- */
+
 static int seal(cJSON *body, cJSON *variables, cJSON *variable, bool sensitive, struct df_err *err)
 {
     cJSON *to = sealed_variables(body);
@@ -189,7 +211,7 @@ int df_sealing_add(struct df_cli *cli, const cJSON *executor, cJSON *body, struc
 {
     DF_HCL_MODULE struct df_hcl_module m = {0};
     bool visible = read_module(executor, body, &m);
-    if ((visible && check_declared(&cli->args, &m, err) < 0) || add_secret_vars(cli, body, err) < 0)
+    if (add_secret_vars(cli, visible ? &m : NULL, body, err) < 0)
         return -1;
     return seal_variables(visible ? &m : NULL, body, err);
 }

@@ -25,12 +25,18 @@ static int read_file(const char *path, cJSON **ret, struct df_err *err)
 /* "use_lockfile=true" is a truth: no setting of a backend has the text "true" or "false". */
 static int add_setting(cJSON *config, const char *setting, struct df_err *err)
 {
-    const char *value = strchr(setting, '=');
-    bool yes = value && df_streq(value, "=true");
-    if (!yes && !(value && df_streq(value, "=false")))
-        return df_variable_add(config, "--setting", setting, err);
-    DF_FREE char *name = strndup(setting, (size_t)(value - setting));
-    return name ? df_json_set(config, name, cJSON_CreateBool(yes), err) : df_fail_oom(err);
+    const char *text = NULL;
+    DF_FREE char *name = NULL;
+    cJSON *value = NULL;
+    if (df_variable_cut("--setting", setting, &name, &text, err) < 0)
+        return -1;
+    if (df_streq(text, "true") || df_streq(text, "false"))
+        value = cJSON_CreateBool(df_streq(text, "true"));
+    else if (df_variable_value(NULL, "--setting", name, text, &value, err) < 0)
+        return -1;
+    else if (!value)
+        return df_fail(err, DF_ERR_USER, "--setting %s: must be JSON", name);
+    return df_json_set(config, name, value, err);
 }
 
 static int add_options(const struct df_cli *cli, cJSON *target, struct df_err *err)

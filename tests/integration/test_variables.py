@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 from decimal import Decimal
 
 import pytest
@@ -234,6 +235,56 @@ def test_a_file_in_utf_16_is_refused_with_what_it_is(home, name):
     assert home.json("get", "executors")["items"] == []
 
 
+TYPES = """
+variable "text" {
+  type    = string
+  default = ""
+}
+variable "any" {
+  type    = any
+  default = null
+}
+variable "none" { default = "" }
+variable "list" {
+  type    = list(string)
+  default = []
+}
+output "all" { value = jsonencode([var.text, var.any, var.none, var.list]) }
+"""
+
+
+@pytest.mark.parametrize("word", [
+    'text={"Version": "2012"}', "text=[x", "text=5", "any=5", 'any="5"', "any={a = 1}", "any=null", "none=[1]", "none=5", 'list=["a"]',
+    'list=["${1 + 1}", "b",] # why',
+])
+def test_a_value_is_read_as_the_tool_reads_it(either_home, word):
+    home = either_home
+    module = home.module("types", TYPES)
+    directory = home.directory / "by-hand"
+    directory.mkdir()
+    (directory / "main.tf").write_text(TYPES)
+    subprocess.run([next(home.bin.iterdir()), "apply", "-auto-approve", "-input=false", "-var", word], cwd=directory, check=True, stdout=subprocess.DEVNULL)
+    state = json.loads((directory / "terraform.tfstate").read_text())
+    assert home.json("run", module, "--auto-approve", "--var", word)["outputs"]["all"]["value"] == state["outputs"]["all"]["value"]
+
+
+def test_a_text_where_the_tool_takes_an_expression_is_refused_before_it_runs(home):
+    module = home.module("types", TYPES.split("output")[0])
+    for word, said in (("any=eu", "a text needs quotes"), ("list=", "a text needs quotes"), ("list=[", "and it is none")):
+        assert said in home.dayfly("run", module, "--var", word, code=3).stderr
+    assert home.json("get", "runs")["items"] == []
+    said = home.dayfly("run", module, "--secret-var", "any=-", input="secret-text", code=3).stderr
+    assert "must be JSON" in said and "secret-text" not in said
+    (home.directory / "policy.json").write_text('{"a": 1}')
+    home.dayfly("run", module, "--auto-approve", "--secret-var", "any=-", "--secret-var", f"text=@{home.directory}/policy.json", input="[1]")
+    home.dayfly("run", module, "--auto-approve", "--keep", "--var", 'text={"a": 1}', "--var", "any=7")
+    assert home.json("get", "executor", "types")["spec"]["variables"] == {"text": '{"a": 1}', "any": 7}
+    assert "no value in HCL" in home.dayfly("run", module, "--auto-approve", "--keep", "--var", "any={a = 1}", code=3).stderr
+    home.dayfly("set", "types", "var", "text=[", 'list=["b"]')
+    assert home.json("get", "executor", "types")["spec"]["variables"] == {"text": "[", "any": 7, "list": ["b"]}
+    assert "write JSON" in home.dayfly("set", "types", "var", "any={a = 1}", code=3).stderr
+
+
 def test_what_is_wrong_in_a_tfvars_file_is_said_by_the_tool(either_home, module):
     bad = either_home.directory / "bad.tfvars"
     bad.write_text('region = \n')
@@ -307,6 +358,8 @@ variable "password" {
 
 def test_variables_are_set_and_taken_away_on_an_executor(home):
     module = home.module("net", REGION)
+    typed = REGION.replace('"size" { default = 1 }', '"size" {\n  type    = any\n  default = 1\n}')
+    (module / "main.tf").write_text(typed)
     name = executor(home, "net", module, variables={"size": {"old": 1}})
     assert home.dayfly("set", name, "var", "region=eu", 'size={"new": 2}').stdout == "executor/net changed\n"
     assert home.json("get", "executor", name)["spec"]["variables"] == {"region": "eu", "size": {"new": 2}}

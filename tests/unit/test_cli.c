@@ -322,17 +322,69 @@ static void a_run_ends_with_the_exit_code_of_its_last_step(void **state)
 static const struct df_option variable_options[] = {
     {"var", 0, "NAME=VALUE", "", NULL}, {"var-file", 0, "FILE", "", NULL}, {0}};
 
-static int read_variables(const char *line, cJSON **ret, struct df_err *err)
+static int read_typed(const struct df_hcl_module *declared, const char *line, cJSON **ret,
+                      struct df_err *err)
 {
     static char *argv[32];
     int argc = split(line, argv);
     DF_ARGS struct df_args a = {0};
     assert_int_equal(df_args_parse(argc, argv, variable_options, NULL, DF_ARGS_ALL, &a, NULL), 0);
     DF_JSON cJSON *body = cJSON_CreateObject();
-    if (df_variables_read(&a, body, err) < 0)
+    if (df_variables_read(&a, body, err) < 0 || df_variables_settle(declared, body, err) < 0)
         return -1;
     *ret = DF_TAKE(body);
     return 0;
+}
+
+static int read_variables(const char *line, cJSON **ret, struct df_err *err)
+{
+    return read_typed(NULL, line, ret, err);
+}
+
+/* What `tofu plan -var` takes for each type; tests/integration/test_variables.py asks the tools. */
+static void a_value_is_a_text_or_an_expression_by_the_type_that_the_module_declares(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "variable \"s\" { type = string }\nvariable \"n\" { type = number }\n"
+        "variable \"none\" {}\nvariable \"any\" { type = any }\n"
+        "variable \"l\" {\n type = list(\n string)\n}\n";
+    static const struct {
+        const char *word, *value; /* NULL: it is refused */
+    } cases[] = {
+        {"s={\"a\":1}", "\"{\\\"a\\\":1}\""},
+        {"s=[x", "\"[x\""},
+        {"none=[1]", "\"[1]\""},
+        {"n=5", "\"5\""},
+        {"any=5", "5"},
+        {"any=true", "true"},
+        {"any=\"5\"", "\"5\""},
+        {"any={a=1}", "any = ({a=1}\n)\n"},
+        {"any=null", "any = (null\n)\n"},
+        {"l=[\"a\"]", "[\"a\"]"},
+        {"l=[\"${1+1}\"]", "l = ([\"${1+1}\"]\n)\n"},
+        {"l=a", NULL},
+        {"l=", NULL},
+        {"l=[", NULL},
+        {"any=a)", NULL},
+        {"undeclared=[1]", "[1]"},
+    };
+    DF_HCL_MODULE struct df_hcl_module m = {0};
+    assert_int_equal(df_hcl_scan_text("x.tf", text, strlen(text), &m, NULL), 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        struct df_err err = {0};
+        DF_JSON cJSON *v = NULL;
+        DF_FREE char *line = df_strf("--var %s", cases[i].word);
+        if (read_typed(&m, line, &v, &err) < 0) {
+            assert_int_equal(err.cls, DF_ERR_USER);
+            assert_null(cases[i].value);
+            continue;
+        }
+        const cJSON *files = df_json_at(v, "secrets.files"), *values = df_json_at(v, "variables");
+        DF_FREE char *value = values ? df_json_print(values->child) : NULL;
+        assert_non_null(cases[i].value);
+        assert_string_equal(files ? files->child->valuestring : value, cases[i].value);
+    }
 }
 
 static void variables_are_strings_unless_they_are_lists_or_objects(void **state)
@@ -394,9 +446,9 @@ static void a_value_in_the_tool_s_own_syntax_is_a_file_for_the_tool(void **state
     } cases[] = {
         {"tags={\"Team\":\"x\"}", NULL},
         {"zones=[\"a\",\"b\"]", NULL},
-        {"tags={Team=\"x\"}", "tags={Team=\"x\"}\n"},
-        {"zones=[\"a\",]", "zones=[\"a\",]\n"},
-        {"rules=[{from=1}]", "rules=[{from=1}]\n"},
+        {"tags={Team=\"x\"}", "tags = ({Team=\"x\"}\n)\n"},
+        {"zones=[\"a\",]", "zones = ([\"a\",]\n)\n"},
+        {"rules=[{from=1}]", "rules = ([{from=1}]\n)\n"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_FREE char *line = df_strf("--var first=1 --var %s", cases[i].word);
@@ -622,6 +674,7 @@ int main(void)
         cmocka_unit_test(help_keeps_within_a_hundred_columns),
         cmocka_unit_test(failures_have_the_exit_codes_of_the_design),
         cmocka_unit_test(a_run_ends_with_the_exit_code_of_its_last_step),
+        cmocka_unit_test(a_value_is_a_text_or_an_expression_by_the_type_that_the_module_declares),
         cmocka_unit_test(variables_are_strings_unless_they_are_lists_or_objects),
         cmocka_unit_test(the_later_variable_wins_wherever_it_came_from),
         cmocka_unit_test(variables_before_a_tfvars_file_go_before_it_as_a_file),
