@@ -16,6 +16,9 @@ struct reach {
     char *own;      /* of the source as it is now */
     char *top;      /* holds everything so far */
     char *why;      /* the first path that leads out of own; or NULL */
+    char *left;     /* the first path in a string that is not brought along; or NULL */
+    char *left_top; /* the smallest directory with it */
+    bool guess;
     const char *in; /* the directory whose strings are read */
 };
 
@@ -25,6 +28,8 @@ static void free_reach(struct reach *r)
     free(r->own);
     free(r->top);
     free(r->why);
+    free(r->left);
+    free(r->left_top);
 }
 
 /* ---- what is needed ---- */
@@ -55,6 +60,16 @@ static const char *fault_of_top(const char *top)
     return NULL;
 }
 
+/* Remembers a path that is not brought along. top: the caller's, taken. */
+static int leave(struct reach *r, char **top, const char *named, struct df_err *err)
+{
+    if (r->left)
+        return 0;
+    r->left = df_strf("%s in %s", named, r->in);
+    r->left_top = DF_TAKE(*top);
+    return r->left ? 0 : df_fail_oom(err);
+}
+
 /* Widens the top until it has the directory. is_sure: the module does not work without it; else the
  * path may mean something else, and is no reason to take everything. */
 static int need(struct reach *r, const char *directory, const char *named, bool is_sure,
@@ -65,8 +80,10 @@ static int need(struct reach *r, const char *directory, const char *named, bool 
         return df_fail_oom(err);
     while (!df_fs_is_within(directory, top))
         cut_last_part(top);
-    if (df_streq(top, r->top) || (!is_sure && fault_of_top(top)))
+    if (df_streq(top, r->top))
         return 0;
+    if (!is_sure && (!r->guess || fault_of_top(top)))
+        return leave(r, &top, named, err);
     free(r->top);
     r->top = DF_TAKE(top);
     if (!r->why)
@@ -200,20 +217,48 @@ static bool find_module(const cJSON *source, struct reach *ret)
     return ret->top && df_fs_is_within(ret->module, ret->own);
 }
 
-int df_reach_widen(const cJSON *source, cJSON **ret, char **ret_why, struct df_err *err)
+/* What was left may have come along for another reason since. */
+static int tell_left(const struct reach *r, struct df_reach *ret, struct df_err *err)
 {
-    DF_CLEANUP(free_reach) struct reach r = {0};
-    *ret = NULL;
-    *ret_why = NULL;
-    if (!find_module(source, &r))
+    if (!r->left || df_fs_is_within(r->left_top, r->top))
         return 0;
-    if (read_strings(&r, r.module, err) < 0 ||
-        df_hcl_calls(r.module, DF_HCL_ANY, visit_call, &r, err) < 0)
+    const char *folder = r->module + strlen(r->left_top);
+    ret->left = strdup(r->left);
+    ret->left_top = strdup(r->left_top);
+    ret->left_folder = strdup(folder + strspn(folder, "/"));
+    ret->left_fault = fault_of_top(r->left_top);
+    return ret->left && ret->left_top && ret->left_folder ? 0 : df_fail_oom(err);
+}
+
+static int find_all(struct reach *r, const cJSON *source, struct df_reach *ret, struct df_err *err)
+{
+    if (read_strings(r, r->module, err) < 0 ||
+        df_hcl_calls(r->module, DF_HCL_ANY, visit_call, r, err) < 0 || tell_left(r, ret, err) < 0)
         return -1;
-    if (!r.why)
+    if (!r->why)
         return 0;
-    if (check_top(&r, err) < 0 || make_source(&r, source, ret, err) < 0)
+    if (check_top(r, err) < 0 || make_source(r, source, &ret->source, err) < 0)
         return -1;
-    *ret_why = DF_TAKE(r.why);
+    ret->why = DF_TAKE(r->why);
+    return 0;
+}
+
+void df_reach_free(struct df_reach *r)
+{
+    cJSON_Delete(r->source);
+    free(r->why);
+    free(r->left);
+    free(r->left_top);
+    free(r->left_folder);
+}
+
+int df_reach_widen(const cJSON *source, bool guess, struct df_reach *ret, struct df_err *err)
+{
+    DF_CLEANUP(free_reach) struct reach r = {.guess = guess};
+    DF_REACH struct df_reach found = {0};
+    if (find_module(source, &r) && find_all(&r, source, &found, err) < 0)
+        return -1;
+    *ret = found;
+    found = (struct df_reach){0};
     return 0;
 }

@@ -8,12 +8,24 @@
 
 #include "common/json/json.h"
 
-/* *ret: spec.source of the smallest directory that holds what the module of this source needs, with
- * the module as its folder; NULL: the source has all of it, is not a directory, or is elsewhere.
- * *ret_why: what leads out of the source, "../../net of examples/main.tf"; the caller frees both.
- * Class USER if that directory is the caller's home, above it, or open to all users: it is certainly
- * not one project. */
-int df_reach_widen(const cJSON *source, cJSON **ret, char **ret_why,
+struct df_reach {
+    cJSON
+        *source; /* spec.source of the smallest directory that holds what the module needs, with the
+                    * module as its folder; NULL: the source has all of it, is no directory, or is
+                    * elsewhere */
+    char *why;   /* what leads out of the source: "../../net in /home/me/examples/main" */
+    char *
+        left; /* the first path in a string that is not brought along, in the same words; or NULL */
+    char *left_top, *left_folder; /* the smallest directory with it, and the module in that */
+    const char *left_fault; /* what is wrong with that directory: "your home directory"; or NULL */
+};
+#define DF_REACH DF_CLEANUP(df_reach_free)
+void df_reach_free(struct df_reach *r);
+
+/* guess: existing files and directories that strings name come along, too, though such a string may
+ * mean something else; false: only called modules do. Class USER if the directory with a called module
+ * is the caller's home, above it, or open to all users: it is certainly not one project. */
+int df_reach_widen(const cJSON *source, bool guess, struct df_reach *ret,
                    struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -2,24 +2,47 @@
 
 #include "spawner/cli/reach.h"
 
+static int refuse(const struct df_reach *reach, bool is_strict, struct df_err *err)
+{
+    const char *url = df_json_str(reach->source, "url");
+    return df_fail(err, DF_ERR_USER,
+                   "the module calls %s, which is outside of what is copied, and %s: if it may "
+                   "have all of %s, "
+                   "say %s --folder %s",
+                   reach->why,
+                   is_strict ? "with engine.local.isolation: strict it sees nothing else"
+                             : "a service adds nothing to it by itself",
+                   url, url + strlen("file://"), df_json_str(reach->source, "folder"));
+}
+
+/* Said before the tool fails for it, which names neither the directory nor the way out. */
+static void say_left(const struct df_reach *reach)
+{
+    df_cli_note("the module names %s, which does not come along%s%s: if it is a file that the "
+                "module reads, %s`dayfly run %s --folder %s` takes all of that directory",
+                reach->left,
+                reach->left_fault ? ", because the smallest directory with both is " : "",
+                reach->left_fault ? reach->left_fault : "",
+                reach->left_fault ? "move both into a directory of their own; " : "",
+                reach->left_top, reach->left_folder);
+}
+
 int df_widen_source(const struct df_cli *cli, const cJSON *source, cJSON **ret, char **ret_why,
                     struct df_err *err)
 {
+    DF_REACH struct df_reach reach = {0};
     const struct df_config *config = df_connection_shell(cli->server);
-    if (df_reach_widen(source, ret, ret_why, err) < 0)
-        return -1;
     bool is_strict = config && df_streq(config->isolation, "strict");
-    if (!*ret || (config && !is_strict))
-        return 0;
-    const char *url = df_json_str(*ret, "url");
-    return df_fail(
-        err, DF_ERR_USER,
-        "the module names %s, which is outside of what is copied, and %s: if it may have "
-        "all of %s, say %s --folder %s",
-        *ret_why,
-        is_strict ? "with engine.local.isolation: strict it sees nothing else"
-                  : "a service adds nothing to it by itself",
-        url, url + strlen("file://"), df_json_str(*ret, "folder"));
+    bool guess = config && !is_strict;
+    if (df_reach_widen(source, guess, &reach, err) < 0)
+        return -1;
+    if (reach.source && !guess)
+        return refuse(&reach, is_strict, err);
+    if (reach.left)
+        say_left(&reach);
+    *ret = DF_TAKE(reach.source);
+    *ret_why = DF_TAKE(reach.why);
+    return 0;
 }
 
 int df_widen_executor(struct df_cli *cli, const cJSON *executor, struct df_err *err)

@@ -5,8 +5,9 @@
 
 #include "spawner/cli/cli.h"
 
-/* df_reach_widen(). Class USER also where steps must see nothing besides their source, and with a
- * service for others, which may be such a one: there the module must not choose what is copied. */
+/* df_reach_widen(); prints a note about a path that may be needed and does not come along. Class USER
+ * also where steps must see nothing besides their source, and with a service for others, which may be
+ * such a one: there the module must not choose what is copied, and needs another one. */
 int df_widen_source(const struct df_cli *cli, const cJSON *source, cJSON **ret, char **ret_why,
                     struct df_err *err) DF_MUST_CHECK;
 

@@ -116,6 +116,15 @@ def test_a_home_directory_does_not_come_along(home):
     assert home.json("get", "executors")["items"] == []
 
 
+def test_a_file_that_does_not_come_along_is_named_before_the_tool_fails(home):
+    (home.directory / "tags.json").write_text('"x"')
+    module = home.module("net", 'output "x" { value = file("../tags.json") }\n')
+    said = home.dayfly("plan", module, code=1).stderr
+    assert f"the module names ../tags.json in {module}, which does not come along, because the smallest directory with both is your home directory" in said
+    assert f"move both into a directory of their own; `dayfly run {home.directory} --folder net`" in said
+    assert "does not come along" not in home.dayfly("plan", home.module("work/own", LABEL)).stderr
+
+
 def test_a_file_that_is_looked_for_outside_is_explained(home):
     module = home.module("work/net", 'output "x" { value = file("../absent.json") }\n')
     home.dayfly("plan", module, code=1)
@@ -184,8 +193,13 @@ def test_in_strict_isolation_no_module_chooses_what_it_sees(home):
     refused = home.dayfly("run", module, "--auto-approve", "--config", strict, code=1)
     assert "SourceRefused" in refused.stdout and "leads out of the source tree" in refused.stdout
     root = write(home.directory / "work/evil", {"main.tf": 'output "x" { value = file("../shared/tags.json") }\n'})
+    left = home.dayfly("plan", root, "--config", strict, code=1)
+    assert f"`dayfly run {home.directory}/work --folder evil`" in left.stderr and "blue" not in left.stdout
+    home.dayfly("delete", "evil")
+    write(root, {"call.tf": 'module "n" { source = "../shared/net" }\n'})
     refused = home.dayfly("plan", root, "--config", strict, code=3).stderr
-    assert f"say {home.directory}/work --folder evil" in refused
+    assert "the module calls ../shared/net" in refused and f"say {home.directory}/work --folder evil" in refused
+    (root / "call.tf").unlink()
     write(home.directory / "work", {".terraformignore": "net/\n"})
     home.dayfly("plan", home.directory / "work", "--folder", "evil", "--config", strict)
 
@@ -193,10 +207,11 @@ def test_in_strict_isolation_no_module_chooses_what_it_sees(home):
 @pytest.mark.parametrize("isolation", ["strict", "auto"])
 def test_with_a_service_no_module_chooses_what_it_sees(home, isolation):
     work = write(home.directory / "work", {
-        "secret.txt": "of the neighbours", "evil/main.tf": 'output "x" { value = file("../secret.txt") }\n'})
+        "secret.txt": "of the neighbours", "theirs/main.tf": 'output "t" { value = "of the neighbours" }\n',
+        "evil/main.tf": 'module "t" { source = "../theirs" }\noutput "x" { value = module.t.t }\n'})
     with dayfly.Server(home, config=f"engine: {{local: {{isolation: {isolation}}}}}\n"):
         refused = home.dayfly("run", work / "evil", "--auto-approve", code=3).stderr
-        assert "names ../secret.txt" in refused and f"say {work} --folder evil" in refused
+        assert "calls ../theirs" in refused and f"say {work} --folder evil" in refused
         assert home.json("get", "executors")["items"] == []
         (work / "evil/main.tf").rename(work / "later.tf")
         write(work / "evil", {"main.tf": 'output "x" { value = "y" }\n'})
@@ -205,3 +220,15 @@ def test_with_a_service_no_module_chooses_what_it_sees(home, isolation):
         refused = home.dayfly("plan", "evil", code=None)
         assert "of the neighbours" not in refused.stdout + home.dayfly("outputs", "evil").stdout
         assert home.json("get", "executor", "evil")["spec"]["source"]["url"] == f"file://{work}/evil"
+
+
+def test_with_a_service_a_string_that_may_be_a_path_refuses_nothing(home):
+    work = write(home.directory / "work", {
+        "docs/x.md": "of the neighbours", "net/main.tf": """
+            locals { see = "../docs/x.md" }
+            output "x" { value = fileexists(local.see) ? file(local.see) : "nothing" }"""})
+    with dayfly.Server(home):
+        done = home.dayfly("run", work / "net", "--auto-approve")
+        assert f"the module names ../docs/x.md in {work}/net, which does not come along" in done.stderr
+        assert f"`dayfly run {work} --folder net` takes all of that directory" in done.stderr
+        assert home.dayfly("outputs", "net", "x").stdout.strip() == "nothing"

@@ -43,19 +43,21 @@ static void check_wide(const char *dir, const char *module, const char *folder, 
                        const char *wanted)
 {
     DF_FREE char *text = df_strf("file://%s/%s", dir, module);
-    DF_FREE char *top = df_strf("file://%s%s%s", dir, *url ? "/" : "", url), *why = NULL;
-    DF_JSON cJSON *source = cJSON_CreateObject(), *wide = NULL;
+    DF_FREE char *top = df_strf("file://%s%s%s", dir, *url ? "/" : "", url);
+    DF_JSON cJSON *source = cJSON_CreateObject();
+    DF_REACH struct df_reach reach = {0};
     struct df_err err = {0};
     assert_int_equal(df_json_add_str(source, "url", text, NULL), 0);
     assert_int_equal(df_json_add_str(source, "kind", "directory", NULL), 0);
     assert_int_equal(df_json_add_str(source, "folder", folder, NULL), 0);
-    if (df_reach_widen(source, &wide, &why, &err) < 0)
+    if (df_reach_widen(source, true, &reach, &err) < 0)
         fail_msg("%s: %s", module, err.message);
+    const cJSON *wide = reach.source;
     if (!wanted != !wide)
         fail_msg("%s: %s", module, wide ? df_json_str(wide, "url") : "no wider source");
     if (!wanted)
         return;
-    assert_non_null(why);
+    assert_non_null(reach.why);
     if (!df_streq(df_json_str(wide, "url"), top) || !df_streq(df_json_str(wide, "folder"), wanted))
         fail_msg("%s: %s, folder %s", module, df_json_str(wide, "url"),
                  df_json_str(wide, "folder"));
@@ -139,15 +141,55 @@ static void a_file_that_a_module_names_comes_along_if_it_is_there(void **state)
 
 static void check_refused(const char *dir, const char *word)
 {
-    DF_FREE char *url = df_strf("file://%s/x/live", dir), *why = NULL;
-    DF_JSON cJSON *source = cJSON_CreateObject(), *wide = NULL;
+    DF_FREE char *url = df_strf("file://%s/x/live", dir);
+    DF_JSON cJSON *source = cJSON_CreateObject();
+    struct df_reach reach = {0};
     struct df_err err = {0};
     assert_int_equal(df_json_add_str(source, "url", url, NULL), 0);
     assert_int_equal(df_json_add_str(source, "kind", "directory", NULL), 0);
-    assert_int_equal(df_reach_widen(source, &wide, &why, &err), -1);
+    assert_int_equal(df_reach_widen(source, true, &reach, &err), -1);
     assert_int_equal(err.cls, DF_ERR_USER);
     if (!strstr(err.message, word) || !strstr(err.message, "../../lib in "))
         fail_msg("%s", err.message);
+}
+
+/* Checks that "../../lib/main.tf" of x/live is left, with all of dir as the way out. */
+static void check_left(const char *dir, bool guess, const char *fault)
+{
+    DF_FREE char *url = df_strf("file://%s/x/live", dir);
+    DF_JSON cJSON *source = cJSON_CreateObject();
+    DF_REACH struct df_reach reach = {0};
+    assert_int_equal(df_json_add_str(source, "url", url, NULL), 0);
+    assert_int_equal(df_json_add_str(source, "kind", "directory", NULL), 0);
+    assert_int_equal(df_reach_widen(source, guess, &reach, NULL), 0);
+    assert_null(reach.source);
+    assert_non_null(reach.left);
+    assert_true(df_starts_with(reach.left, "../../lib/main.tf in "));
+    assert_string_equal(reach.left_top, dir);
+    assert_string_equal(reach.left_folder, "x/live");
+    assert_true(df_streq(reach.left_fault, fault) || reach.left_fault == fault);
+}
+
+static void what_only_a_string_names_is_left_where_nothing_is_guessed(void **state)
+{
+    const char *dir = *state;
+    put(dir, "lib/main.tf", "");
+    put(dir, "x/live/main.tf", "locals { a = \"../../lib/main.tf\" }");
+    check_wide(dir, "x/live", NULL, "", "x/live");
+    check_left(dir, false, NULL);
+
+    /* A call brings it along after all. */
+    call(dir, "x/live/sub", "../../../lib");
+    put(dir, "x/live/main.tf",
+        "locals { a = \"../../lib/main.tf\" }\nmodule \"m\" {\n source = \"./sub\"\n}\n");
+    DF_FREE char *url = df_strf("file://%s/x/live", dir);
+    DF_JSON cJSON *source = cJSON_CreateObject();
+    DF_REACH struct df_reach reach = {0};
+    assert_int_equal(df_json_add_str(source, "url", url, NULL), 0);
+    assert_int_equal(df_json_add_str(source, "kind", "directory", NULL), 0);
+    assert_int_equal(df_reach_widen(source, false, &reach, NULL), 0);
+    assert_non_null(reach.source);
+    assert_null(reach.left);
 }
 
 static void a_home_directory_is_not_copied_for_a_call(void **state)
@@ -173,6 +215,7 @@ static void a_home_directory_is_not_copied_for_a_call(void **state)
     /* Of a file it is not certain that the module reads it. */
     put(dir, "x/live/main.tf", "locals { a = \"../../lib/main.tf\" }");
     check_wide(dir, "x/live", NULL, "", NULL);
+    check_left(dir, true, "a directory of all users");
     environ = before;
 }
 
@@ -203,6 +246,7 @@ int main(void)
         scratch_test(the_smallest_directory_with_all_called_modules_comes_along),
         scratch_test(what_a_source_has_is_not_looked_for_elsewhere),
         scratch_test(a_file_that_a_module_names_comes_along_if_it_is_there),
+        scratch_test(what_only_a_string_names_is_left_where_nothing_is_guessed),
         scratch_test(a_home_directory_is_not_copied_for_a_call),
         scratch_test(more_local_modules_than_any_project_has_are_refused),
     };
