@@ -9,6 +9,7 @@
 
 #include "common/archive/tree.h"
 #include "common/base/fs.h"
+#include "common/hcl/calls.h"
 #include "runner/source/fetch.h"
 #include "runner/source/ignore.h"
 
@@ -36,8 +37,8 @@ static int fetch_by_kind(const struct df_fetch *f, char ret_commit[65], struct d
 struct cleaning {
     int root;
     const char *checkout;
-    bool own_git;    /* .git at the top was created by this fetch */
-    bool may_ignore; /* the source may have a .terraformignore */
+    bool own_git;                           /* .git at the top was created by this fetch */
+    const struct df_source_spec *directory; /* the source, if it may have a .terraformignore */
 };
 
 static int remove_entry(const struct cleaning *s, const struct df_tree_entry *e, struct df_err *err)
@@ -46,14 +47,45 @@ static int remove_entry(const struct cleaning *s, const struct df_tree_entry *e,
     return path ? df_fs_remove_tree(path, err) : df_fail_oom(err);
 }
 
+/* The smallest directory that has the source and what a relative link in it names, for the caller to
+ * free; NULL: there is none but the root, or it does not help. No file outside is looked at. */
+static char *directory_with(const struct cleaning *s, const char *link)
+{
+    char target[4096];
+    const char *own = s->directory->path, *slash = strrchr(link, '/');
+    ssize_t n = readlinkat(s->root, link, target, sizeof(target) - 1);
+    target[n < 0 ? 0 : n] = '\0';
+    DF_FREE char *relative = df_strf("%.*s%s", slash ? (int)(slash - link) + 1 : 0, link, target);
+    DF_FREE char *full = relative && own ? df_hcl_path(own, relative) : NULL;
+    DF_FREE char *top = full && *target != '/' ? strdup(own) : NULL;
+    while (top && *top && !df_fs_is_within(full, top))
+        *strrchr(top, '/') = '\0';
+    return df_str_empty(top) || df_streq(top, own) ? NULL : DF_TAKE(top);
+}
+
+static int fail_link(const struct cleaning *s, const char *link, const char *why,
+                     struct df_err *err)
+{
+    DF_FREE char *top = directory_with(s, link);
+    const char *inner = s->directory->folder;
+    if (!top)
+        return df_source_refuse(err, "%s: remove it, or name it in " DF_IGNORE_FILE, why);
+    return df_source_refuse(err,
+                            "%s: remove it, or name it in " DF_IGNORE_FILE
+                            ", or take the directory that has both: `dayfly run %s --folder "
+                            "%s%s%s --name EXECUTOR`",
+                            why, top, s->directory->path + strlen(top) + 1, inner ? "/" : "",
+                            inner ? inner : "");
+}
+
 static int check_link(const struct cleaning *s, const char *path, struct df_err *err)
 {
     struct df_err why = {0};
     if (df_tree_link_stays(s->root, path, &why) == 0)
         return 0;
-    if (!s->may_ignore || !df_streq(why.reason, "SourceRefused"))
+    if (!s->directory || !df_streq(why.reason, "SourceRefused"))
         return df_err_pass(err, &why);
-    return df_source_refuse(err, "%s: remove it, or name it in " DF_IGNORE_FILE, why.message);
+    return fail_link(s, path, why.message, err);
 }
 
 /* Removes what the digest leaves out: a .terraform in the source could contain modules and
@@ -77,7 +109,7 @@ static int clean_checkout(const struct df_fetch *f, struct df_err *err)
     if (root < 0)
         return df_fail_errno(err, errno, "open directory %s", f->checkout);
     struct cleaning s = {root, f->checkout, f->spec->kind == DF_SOURCE_GIT,
-                         f->spec->kind == DF_SOURCE_DIRECTORY};
+                         f->spec->kind == DF_SOURCE_DIRECTORY ? f->spec : NULL};
     return df_tree_walk(f->checkout, clean_visitor, &s, err);
 }
 

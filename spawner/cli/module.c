@@ -272,7 +272,7 @@ static int create_executor(struct df_cli *cli, const char *name, const char *tak
         return -1;
     if (destroys)
         return 0;
-    if (df_widen_source(cli, source, &wide, &why, err) < 0 ||
+    if (df_widen_source(cli, name, source, &wide, &why, err) < 0 ||
         post_executor(cli, name, wide ? wide : source, err) < 0)
         return -1;
     return say_created(name, wide ? wide : source, taken, body, err);
@@ -429,7 +429,7 @@ static int check_storage(const struct df_args *args, const cJSON *executor, stru
 static int use_executor(struct df_cli *cli, const cJSON *executor, const cJSON *source, cJSON *body,
                         struct df_err *err)
 {
-    if (df_widen_executor(cli, executor, err) < 0)
+    if (df_widen_executor(cli, executor, source, err) < 0)
         return -1;
     if (!is_dry_run(body))
         return update_executor(cli, executor, source, err);
@@ -631,7 +631,7 @@ static int for_both(struct df_cli *cli, const char *word, const cJSON *executor,
         return for_source(cli, source, body, ret, err);
     if (is_same_source(executor, source)) {
         if ((source_option(&cli->args) ? use_executor(cli, executor, source, body, err)
-                                       : df_widen_executor(cli, executor, err)) < 0)
+                                       : df_widen_executor(cli, executor, source, err)) < 0)
             return -1;
         *ret = strdup(word);
         return *ret ? 0 : df_fail_oom(err);

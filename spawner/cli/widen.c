@@ -1,34 +1,38 @@
 #include "spawner/cli/widen.h"
 
+#include "common/base/fs.h"
 #include "spawner/cli/reach.h"
 
-static int refuse(const struct df_reach *reach, bool is_strict, struct df_err *err)
+static const char file_scheme[] = "file://";
+
+static int refuse(const struct df_reach *reach, const char *name, bool is_strict,
+                  struct df_err *err)
 {
     const char *url = df_json_str(reach->source, "url");
     return df_fail(err, DF_ERR_USER,
                    "the module calls %s, which is outside of what is copied, and %s: if it may "
                    "have all of %s, "
-                   "say %s --folder %s",
+                   "say %s --folder %s --name %s",
                    reach->why,
                    is_strict ? "with engine.local.isolation: strict it sees nothing else"
                              : "a service adds nothing to it by itself",
-                   url, url + strlen("file://"), df_json_str(reach->source, "folder"));
+                   url, url + strlen(file_scheme), df_json_str(reach->source, "folder"), name);
 }
 
 /* Said before the tool fails for it, which names neither the directory nor the way out. */
-static void say_left(const struct df_reach *reach)
+static void say_left(const struct df_reach *reach, const char *name)
 {
     df_cli_note("the module names %s, which does not come along%s%s: if it is a file that the "
-                "module reads, %s`dayfly run %s --folder %s` takes all of that directory",
+                "module reads, %s`dayfly run %s --folder %s --name %s` takes all of that directory",
                 reach->left,
                 reach->left_fault ? ", because the smallest directory with both is " : "",
                 reach->left_fault ? reach->left_fault : "",
                 reach->left_fault ? "move both into a directory of their own; " : "",
-                reach->left_top, reach->left_folder);
+                reach->left_top, reach->left_folder, name);
 }
 
-int df_widen_source(const struct df_cli *cli, const cJSON *source, cJSON **ret, char **ret_why,
-                    struct df_err *err)
+int df_widen_source(const struct df_cli *cli, const char *name, const cJSON *source, cJSON **ret,
+                    char **ret_why, struct df_err *err)
 {
     DF_REACH struct df_reach reach = {0};
     const struct df_config *config = df_connection_shell(cli->server);
@@ -37,15 +41,41 @@ int df_widen_source(const struct df_cli *cli, const cJSON *source, cJSON **ret, 
     if (df_reach_widen(source, guess, &reach, err) < 0)
         return -1;
     if (reach.source && !guess)
-        return refuse(&reach, is_strict, err);
+        return refuse(&reach, name, is_strict, err);
     if (reach.left)
-        say_left(&reach);
+        say_left(&reach, name);
     *ret = DF_TAKE(reach.source);
     *ret_why = DF_TAKE(reach.why);
     return 0;
 }
 
-int df_widen_executor(struct df_cli *cli, const cJSON *executor, struct df_err *err)
+/* True if a directory that was named has the executor's own one, and more. Both are of one module. */
+static bool is_wider(const cJSON *named, const cJSON *own)
+{
+    const char *one = df_json_str(named, "url"), *other = df_json_str(own, "url");
+    return df_streq(df_json_str(named, "kind"), "directory") &&
+           df_streq(df_json_str(own, "kind"), "directory") && df_starts_with(one, file_scheme) &&
+           df_starts_with(other, file_scheme) && !df_streq(one, other) &&
+           df_fs_is_within(other + strlen(file_scheme), one + strlen(file_scheme));
+}
+
+/* *ret: NULL: the executor's source is wide enough. *ret_why: NULL: somebody named it. */
+static int find_wider(struct df_cli *cli, const cJSON *executor, const cJSON *named, cJSON **ret,
+                      char **ret_why, struct df_err *err)
+{
+    const cJSON *own = df_json_at(executor, "spec.source");
+    const char *name = df_json_str(executor, "metadata.name");
+    if (!named || !is_wider(named, own))
+        return df_widen_source(cli, name, own, ret, ret_why, err);
+    DF_JSON cJSON *again = NULL;
+    if (df_widen_source(cli, name, named, &again, ret_why, err) < 0)
+        return -1;
+    *ret = again ? DF_TAKE(again) : cJSON_Duplicate(named, true);
+    return *ret ? 0 : df_fail_oom(err);
+}
+
+int df_widen_executor(struct df_cli *cli, const cJSON *executor, const cJSON *named,
+                      struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
     DF_JSON cJSON *wide = NULL, *patch = cJSON_CreateObject();
@@ -53,14 +83,14 @@ int df_widen_executor(struct df_cli *cli, const cJSON *executor, struct df_err *
     cJSON *spec = patch ? df_json_object_at(patch, "spec") : NULL;
     if (!spec || !path)
         return df_fail_oom(err);
-    if (df_widen_source(cli, df_json_at(executor, "spec.source"), &wide, &why, err) < 0)
+    if (find_wider(cli, executor, named, &wide, &why, err) < 0)
         return -1;
     if (!wide)
         return 0;
     const char *url = df_json_str(wide, "url"), *folder = df_json_str(wide, "folder");
-    DF_FREE char *line = df_strf("executor %s changed: the module names %s, so its source is %s, "
-                                 "folder %s",
-                                 name, why, url, folder);
+    DF_FREE char *line =
+        df_strf("executor %s changed: %s%s%sits source is %s, folder %s", name,
+                why ? "the module names " : "", why ? why : "", why ? ", so " : "", url, folder);
     if (!line)
         return df_fail_oom(err);
     if (df_json_add(spec, "source", cJSON_Duplicate(wide, true), err) < 0 ||

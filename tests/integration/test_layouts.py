@@ -121,7 +121,7 @@ def test_a_file_that_does_not_come_along_is_named_before_the_tool_fails(home):
     module = home.module("net", 'output "x" { value = file("../tags.json") }\n')
     said = home.dayfly("plan", module, code=1).stderr
     assert f"the module names ../tags.json in {module}, which does not come along, because the smallest directory with both is your home directory" in said
-    assert f"move both into a directory of their own; `dayfly run {home.directory} --folder net`" in said
+    assert f"move both into a directory of their own; `dayfly run {home.directory} --folder net --name net`" in said
     assert "does not come along" not in home.dayfly("plan", home.module("work/own", LABEL)).stderr
 
 
@@ -176,6 +176,20 @@ def test_a_service_and_what_is_hidden_are_never_led_out(home):
         assert 'SourceRefused' in refused.stdout and 'leads out of the source tree: remove it, or name it in .terraformignore' in refused.stdout
 
 
+def test_a_service_says_how_a_link_out_of_the_directory_comes_along(home):
+    work = write(home.directory / "work", {"shared/tags.json": '"blue"', "live/net/main.tf": 'output "x" { value = file("tags.json") }\n'})
+    (work / "live/net/tags.json").symlink_to("../../shared/tags.json")
+    with dayfly.Server(home):
+        refused = home.dayfly("run", work / "live/net", "--auto-approve", code=1).stdout
+        assert f"or take the directory that has both: `dayfly run {work} --folder live/net --name EXECUTOR`" in refused
+        taken = home.dayfly("run", work, "--folder", "live/net", "--name", "net", "--auto-approve")
+        assert f"executor net changed: its source is file://{work}, folder live/net" in taken.stderr
+        (work / "live/net/tags.json").unlink()
+        (work / "live/net/tags.json").symlink_to(work / "shared/tags.json")
+        # The way of an absolute link always leads out.
+        assert "has both" not in home.dayfly("run", "net", "--auto-approve", code=1).stdout
+
+
 def test_an_apply_has_the_files_of_its_plan_behind_a_link_too(home):
     shared = write(home.directory / "work/shared", {"tags.json": '"blue"'})
     module = home.module("work/net", 'resource "terraform_data" "x" { input = file("tags.json") }\n')
@@ -194,7 +208,7 @@ def test_in_strict_isolation_no_module_chooses_what_it_sees(home):
     assert "SourceRefused" in refused.stdout and "leads out of the source tree" in refused.stdout
     root = write(home.directory / "work/evil", {"main.tf": 'output "x" { value = file("../shared/tags.json") }\n'})
     left = home.dayfly("plan", root, "--config", strict, code=1)
-    assert f"`dayfly run {home.directory}/work --folder evil`" in left.stderr and "blue" not in left.stdout
+    assert f"`dayfly run {home.directory}/work --folder evil --name evil`" in left.stderr and "blue" not in left.stdout
     home.dayfly("delete", "evil")
     write(root, {"call.tf": 'module "n" { source = "../shared/net" }\n'})
     refused = home.dayfly("plan", root, "--config", strict, code=3).stderr
@@ -230,5 +244,10 @@ def test_with_a_service_a_string_that_may_be_a_path_refuses_nothing(home):
     with dayfly.Server(home):
         done = home.dayfly("run", work / "net", "--auto-approve")
         assert f"the module names ../docs/x.md in {work}/net, which does not come along" in done.stderr
-        assert f"`dayfly run {work} --folder net` takes all of that directory" in done.stderr
+        assert f"`dayfly run {work} --folder net --name net` takes all of that directory" in done.stderr
         assert home.dayfly("outputs", "net", "x").stdout.strip() == "nothing"
+        wide = home.dayfly("run", work, "--folder", "net", "--name", "net", "--auto-approve")
+        assert f"executor net changed: its source is file://{work}, folder net" in wide.stderr
+        assert home.dayfly("outputs", "net", "x").stdout.strip() == "of the neighbours"
+        # What a person named stays; the narrower directory is the same module.
+        assert "changed" not in home.dayfly("run", work / "net", "--auto-approve").stderr
