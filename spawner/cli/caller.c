@@ -15,6 +15,7 @@
 
 #define TF_VAR "TF_VAR_"
 #define WORKSPACE "TF_WORKSPACE"
+#define GIT_CONFIG "GIT_CONFIG_GLOBAL"
 
 struct caller {
     const cJSON *executor; /* NULL: not known */
@@ -77,6 +78,7 @@ static const char *const plain_names[] = {
     "CLOUDSDK_CORE_*",
     "CLOUDSDK_COMPUTE_*",
     "CLOUDSDK_ACTIVE_CONFIG_NAME",
+    GIT_CONFIG,
     "SSH_AUTH_SOCK",
     "VAULT_ADDR",
     "VAULT_NAMESPACE",
@@ -336,6 +338,48 @@ static int give_file(struct caller *c, const struct credential_file *f, struct d
     return give(c, f->variable, path, err);
 }
 
+/* ---- the configuration of git ---- */
+
+/* True if the file may say how git reaches a repository; most have only a name and a taste. */
+static bool leads_git(const char *path)
+{
+    static const char *const words[] = {"insteadof", "[credential", "[http", "[include",
+                                        "sshcommand"};
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    if (df_fs_read(path, &text, NULL) < 0)
+        return false;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(words); i++)
+        if (strcasestr(df_buf_str(&text), words[i]))
+            return true;
+    return false;
+}
+
+/* shown: the path for people. */
+static int give_git_file(struct caller *c, const char *path, const char *shown, struct df_err *err)
+{
+    if (!path)
+        return df_fail_oom(err);
+    if (is_given(c, GIT_CONFIG) || is_set_by(c->executor, GIT_CONFIG) || !leads_git(path))
+        return 0;
+    (void)df_strs_add(&c->said, shown);
+    return give(c, GIT_CONFIG, path, err);
+}
+
+/* The tool fetches modules with git, and a step has a HOME of its own. */
+static int give_git_config(struct caller *c, struct df_err *err)
+{
+    const char *home = getenv("HOME"), *named = getenv(GIT_CONFIG);
+    if (!df_str_empty(named))
+        return give_git_file(c, named, named, err);
+    if (df_str_empty(home))
+        return 0;
+    DF_FREE char *usual = df_strf("%s/.gitconfig", home);
+    DF_FREE char *other = df_strf("%s/.config/git/config", home);
+    return give_git_file(c, usual, "~/.gitconfig", err) < 0
+               ? -1
+               : give_git_file(c, other, "~/.config/git/config", err);
+}
+
 /* ---- the tool's own configuration ---- */
 
 static bool is_terraform(const struct caller *c)
@@ -382,6 +426,8 @@ static int give_shell(struct caller *c, const struct df_config *config, struct d
     for (size_t i = 0; config->caller_files && i < DF_ARRAY_SIZE(credential_files); i++)
         if (give_file(c, &credential_files[i], err) < 0)
             return -1;
+    if (config->caller_files && give_git_config(c, err) < 0)
+        return -1;
     return give_cli_file(c, config, err);
 }
 

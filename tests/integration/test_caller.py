@@ -54,6 +54,24 @@ def test_env_adds_a_variable_by_name_or_with_a_value(home):
     assert (found["MINE"], found["OTHER"]) == ("one", "two words")
 
 
+def test_git_reaches_modules_as_the_users_own_git_does(either_home):
+    home = either_home
+    repository = home.module("repositories/net", 'output "id" { value = "of git" }\n')
+    home.git(repository, "init")
+    home.git(repository, "add", ".")
+    home.git(repository, "commit", "-m", "x")
+    module = home.module("work/app", 'module "n" { source = "git::https://git.invalid/net" }\noutput "id" { value = module.n.id }\n')
+    config = home.directory / ".gitconfig"
+    config.write_text(f'[user]\n\tname = x\n[url "file://{home.directory}/repositories/"]\n\tinsteadOf = https://git.invalid/\n')
+    done = home.dayfly("run", module, "--tool", home.runtime, "--auto-approve")
+    assert "passed from this shell: ~/.gitconfig (--no-env passes nothing)" in done.stderr
+    assert home.dayfly("outputs", "app", "id").stdout.strip() == "of git"
+    assert "passed" not in home.dayfly("plan", module, "--no-env", code=1).stderr
+    # What has nothing to do with how git reaches a repository is not passed.
+    config.write_text("[user]\n\tname = x\n")
+    assert "passed" not in home.dayfly("plan", module, code=1).stderr
+
+
 def test_env_of_a_variable_that_is_not_set_is_refused(home):
     module = home.module("look", MODULE.replace('data "external" "none" { count = 0, program = [] }\n', ""))
     result = home.dayfly("run", module, "--auto-approve", "--env", "ABSENT_HERE", code=3)
