@@ -44,16 +44,19 @@ static void add_version(struct df_table *t, const cJSON *v)
     df_table_add(t, number_at(v, "rollbackOf", number));
 }
 
+/* Whoever locks writes these words. */
 static void add_lock(const cJSON *lock, struct df_buf *out)
 {
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
     const char *who = df_json_str(lock, "Who"), *what = df_json_str(lock, "Operation");
     const char *since = df_json_str(lock, "Created"), *info = df_json_str(lock, "Info");
     if (!lock)
         return;
-    (void)df_buf_addf(out, "Locked by %s for %s since %s%s%s\n", who ? who : "somebody",
+    (void)df_buf_addf(&text, "Locked by %s for %s since %s%s%s\n", who ? who : "somebody",
                       df_str_empty(what) ? "an unnamed operation" : what,
                       since ? since : "an unknown time", df_str_empty(info) ? "" : ": ",
                       info ? info : "");
+    df_text_safe(out, df_buf_str(&text), text.len);
 }
 
 static int print_versions(const struct df_cli *cli, const cJSON *versions, const cJSON *lock,

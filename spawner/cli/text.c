@@ -7,6 +7,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/base/parse.h"
 #include "spawner/model/task_parts.h"
 
 #define SECOND 1000000LL
@@ -73,19 +74,33 @@ int64_t df_text_took(const cJSON *task)
     return ended > begun ? ended - begun : 0;
 }
 
+/* The number of bytes of the character that begins here; 1 for what is no UTF-8. */
+static size_t character(const char *s, size_t n)
+{
+    size_t length = df_utf8_length((unsigned char)*s);
+    return length && length <= n && df_is_utf8(s, length) ? length : 1;
+}
+
+/* U+0080..U+009F are control characters, too: 0xc2 0x80..0x9f, and for a terminal without UTF-8 these
+ * bytes alone, as 0x9b, which begins a sequence as ESC [ does. */
+static bool is_c1(const char *s, size_t size)
+{
+    unsigned char c = (unsigned char)s[size - 1];
+    return (c & 0xe0) == 0x80 && (size == 1 || (size == 2 && (unsigned char)*s == 0xc2));
+}
+
 void df_text_safe(struct df_buf *out, const char *s, size_t n)
 {
-    size_t plain = 0;
-    for (size_t i = 0; i < n; i++) {
+    size_t plain = 0, size;
+    for (size_t i = 0; i < n; i += size) {
         unsigned char c = (unsigned char)s[i];
-        /* U+0080..U+009F are control characters, too: 0xc2 0x80..0x9f. */
-        bool c1 = c == 0xc2 && i + 1 < n && ((unsigned char)s[i + 1] & 0xe0) == 0x80;
+        size = character(s + i, n - i);
+        bool c1 = is_c1(s + i, size);
         if ((c >= 0x20 && c != 0x7f && !c1) || c == '\n' || c == '\t')
             continue;
         (void)df_buf_add(out, s + plain, i - plain);
         (void)df_buf_addf(out, "^%c", c1 ? '?' : c ^ 0x40);
-        i += c1;
-        plain = i + 1;
+        plain = i + size;
     }
     (void)df_buf_add(out, s + plain, n - plain);
 }

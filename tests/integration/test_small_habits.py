@@ -65,3 +65,11 @@ def test_submodules_are_asked_for_on_the_command_line(home, action):
     assert after["submodules"] is False and after["branch"] == "main"
     assert "cannot be set" in home.dayfly("set", "infra", "submodules=maybe", code=3).stderr
     assert "`dayfly set infra submodules=true`" in home.dayfly("run", "executor/infra", "--submodules", code=3).stderr
+
+
+def test_the_words_of_a_lock_steer_no_terminal(home):
+    home.dayfly("run", home.module("locked", ONE), "--auto-approve")
+    home.dayfly("state", "lock", "locked", "--reason", "mine\x1b[2J")
+    for command in ("list", "unlock"):
+        shown = home.dayfly("state", command, "locked").stdout
+        assert "mine^[[2J" in shown and "\x1b" not in shown

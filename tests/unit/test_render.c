@@ -84,6 +84,12 @@ static void foreign_text_cannot_steer_the_terminal(void **state)
          "31m",
          "^?31m"},
         {"gr\xc3\xbc\xc3\x9f", "gr\xc3\xbc\xc3\x9f"},
+        {"\xe2\x9b\x94 \xf0\x9f\x9b\x91", "\xe2\x9b\x94 \xf0\x9f\x9b\x91"},
+        {"\x9b"
+         "31m",
+         "^?31m"},
+        {"\xe2\x9b", "\xe2^?"},
+        {"\xe9t\xe9", "\xe9t\xe9"}, /* Latin-1, whose letters steer nothing */
         {"\x1b]0;title\a", "^[]0;title^G"},
         {"", ""},
     };
