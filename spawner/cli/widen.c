@@ -19,16 +19,20 @@ static int refuse(const struct df_reach *reach, const char *name, bool is_strict
                    url, url + strlen(file_scheme), df_json_str(reach->source, "folder"), name);
 }
 
-/* Said before the tool fails for it, which names neither the directory nor the way out. */
+/* Said before the tool fails for it, which names neither the directory nor the way out. A home
+ * directory is no way out: it has the data directory, which no step may see. */
 static void say_left(const struct df_reach *reach, const char *name)
 {
-    df_cli_note("the module names %s, which does not come along%s%s: if it is a file that the "
-                "module reads, %s`dayfly run %s --folder %s --name %s` takes all of that directory",
-                reach->left,
-                reach->left_fault ? ", because the smallest directory with both is " : "",
-                reach->left_fault ? reach->left_fault : "",
-                reach->left_fault ? "move both into a directory of their own; " : "",
-                reach->left_top, reach->left_folder, name);
+    static const char what[] = "does not come along";
+    if (reach->left_fault)
+        df_cli_note(
+            "the module names %s, which %s, because the smallest directory with both is %s: "
+            "if it is a file that the module reads, move both into a directory of their own",
+            reach->left, what, reach->left_fault);
+    else
+        df_cli_note("the module names %s, which %s: if it is a file that the module reads, `dayfly "
+                    "run %s --folder %s --name %s` takes all of that directory",
+                    reach->left, what, reach->left_top, reach->left_folder, name);
 }
 
 int df_widen_source(const struct df_cli *cli, const char *name, const cJSON *source, cJSON **ret,

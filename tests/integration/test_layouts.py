@@ -121,7 +121,7 @@ def test_a_file_that_does_not_come_along_is_named_before_the_tool_fails(home):
     module = home.module("net", 'output "x" { value = file("../tags.json") }\n')
     said = home.dayfly("plan", module, code=1).stderr
     assert f"the module names ../tags.json in {module}, which does not come along, because the smallest directory with both is your home directory" in said
-    assert f"move both into a directory of their own; `dayfly run {home.directory} --folder net --name net`" in said
+    assert "move both into a directory of their own" in said
     assert "does not come along" not in home.dayfly("plan", home.module("work/own", LABEL)).stderr
 
 
