@@ -20,8 +20,8 @@ struct df_blob_chunked {
     struct df_blob blob;
     struct df_objects *objects;
     int64_t swept_ms; /* monotonic, atomic: of the last sweep for orphans */
-    uint64_t
-        told; /* atomic: hash of the heads that did not open in it and that the service was told of; 0: none */
+    /* Hash of the heads that did not open in it and that the service was told of; 0: none. Atomic. */
+    uint64_t told;
     /* What was put here last; both are empty if the store tells no versions. */
     struct df_blob_head_cache heads;    /* of blobs that grow or were created */
     struct df_blob_head_cache outlines; /* of the others, without tail and seal */

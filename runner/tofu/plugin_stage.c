@@ -198,9 +198,9 @@ static int can_publish(struct publishing *p, bool *ret, struct df_err *err)
 {
     struct df_err why = {0};
     if (!p->incoming && !p->is_read_only && make_incoming(p, &why) < 0) {
-        if (why.cls != DF_ERR_DENIED)
+        if (why.cls != DF_ERR_DENIED && why.cls != DF_ERR_NOT_FOUND)
             return df_err_pass(err, &why);
-        p->is_read_only = true;
+        p->is_read_only = true; /* or it could not be made */
     }
     *ret = !p->is_read_only;
     return 0;

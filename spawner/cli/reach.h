@@ -9,13 +9,12 @@
 #include "common/json/json.h"
 
 struct df_reach {
-    cJSON
-        *source; /* spec.source of the smallest directory that holds what the module needs, with the
-                    * module as its folder; NULL: the source has all of it, is no directory, or is
-                    * elsewhere */
-    char *why;   /* what leads out of the source: "../../net in /home/me/examples/main" */
-    char *
-        left; /* the first path in a string that is not brought along, in the same words; or NULL */
+    /* spec.source of the smallest directory that holds what the module needs, with the module as its
+     * folder; NULL: the source has all of it, is no directory, or is elsewhere. */
+    cJSON *source;
+    char *why; /* what leads out of the source: "../../net in /home/me/examples/main" */
+    /* The first path in a string that does not come along, in the same words; or NULL. */
+    char *left;
     char *left_top, *left_folder; /* the smallest directory with it, and the module in that */
     const char *left_fault; /* what is wrong with that directory: "your home directory"; or NULL */
 };

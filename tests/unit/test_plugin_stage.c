@@ -215,6 +215,18 @@ static void a_link_in_place_of_the_stage_is_not_followed(void **state)
     assert_holds(dir, "elsewhere/" PACKAGE "/key", "secret");
 }
 
+static void without_a_cache_packages_stay_with_their_step(void **state)
+{
+    const char *dir = *state;
+    struct df_plugin_stage s = begin(dir);
+    DF_FREE char *cache = df_fs_join(dir, "cache");
+    install(dir, &s, "one");
+    assert_int_equal(rmdir(cache), 0); /* or where nobody may make it */
+    publish_ok(dir, &s);
+    assert_false(is_there(dir, "cache"));
+    assert_holds(dir, LINKED "/program", "one");
+}
+
 static void names_of_the_cache_s_own_are_not_published(void **state)
 {
     const char *dir = *state;
@@ -247,6 +259,7 @@ int main(void)
         scratch_test(a_link_in_a_package_is_not_followed),
         scratch_test(links_in_place_of_the_module_s_folders_are_not_followed),
         scratch_test(a_link_in_place_of_the_stage_is_not_followed),
+        scratch_test(without_a_cache_packages_stay_with_their_step),
         scratch_test(names_of_the_cache_s_own_are_not_published),
         scratch_test(what_a_killed_step_left_is_removed_by_the_next_one_that_publishes),
     };
