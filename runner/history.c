@@ -185,7 +185,7 @@ static int check_versions(const struct rollback *r, struct df_err *err)
     const struct df_pulled *now = &r->now.holds, *old = &r->old.holds;
     if (!now->exists)
         return df_fail_reason(err, DF_ERR_CONFLICT, "StateRefused",
-                              "%s has no state now, so it cannot be told whether %s is one of the "
+                              "%s has no state, so it cannot be checked that %s belongs to this "
                               "executor: nothing was changed",
                               r->now.words, r->old.words);
     if (!old->exists)

@@ -19,7 +19,8 @@ static void on_changed(void *arg, bool held)
     const struct df_lease_hold *h = arg;
     if (held)
         return;
-    df_error("%s: the Lease is lost: this process ends, so that it gets in nobody's way", h->what);
+    df_error("%s: the Lease is lost: this process ends, so that the next holder works alone",
+             h->what);
     _exit(EXIT_FAILURE);
 }
 

@@ -248,7 +248,7 @@ static double unit_us(const char **p)
     return -1;
 }
 
-/* Sums up what is no shorter than nothing. False: it is not a duration. */
+/* Reads a duration without a sign, "1h30m". False: it is none. */
 static bool sum_units(const char *p, double *ret_us, bool *ret_has_days)
 {
     *ret_us = 0;

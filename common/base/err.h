@@ -62,8 +62,8 @@ int df_err_reason(struct df_err *err, const char *reason);
 /* Hands a failure that was kept apart to the caller: copies *why into err. Returns -1. */
 int df_err_pass(struct df_err *err, const struct df_err *why);
 
-/* The same for the failure of what a call needed on its way, such as credentials: what was not found
- * there, or was changed, is not what the caller asked for. NOT_FOUND and CONFLICT become RETRY. */
+/* The same for the failure of something that the call needed, such as credentials: NOT_FOUND and
+ * CONFLICT become RETRY, because they are not about the object that the caller named. */
 int df_err_pass_needed(struct df_err *err, const struct df_err *why);
 
 /* The analyser sees one file at a time and must be told that these always return -1. */

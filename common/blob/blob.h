@@ -59,11 +59,10 @@ struct df_blob_service {
     void *arg; /* borrowed */
 };
 
-/* From now on the user of these blobs is a service that runs, not one who opens them, corrects what
- * he said and opens them again. What the store refuses (DENIED: rights, keys; USER: a bucket that is
- * gone) is no fault of whoever asks the service, and may be over without a restart: it becomes RETRY
- * with the reason StorageRefused. Whether the store can be read and written is remembered. Once,
- * before other threads use b; place is copied. */
+/* To be called once when a service has started, before other threads use b. From now on what the store
+ * refuses (DENIED: rights, keys; USER: a bucket that is gone) becomes RETRY with the reason
+ * StorageRefused: it is no fault of the service's caller, and may be over without a restart. Whether
+ * the store can be read and written is remembered. place is copied. */
 int df_blob_serve(struct df_blob *b, const struct df_blob_service *service,
                   struct df_err *err) DF_MUST_CHECK;
 
@@ -71,9 +70,9 @@ int df_blob_serve(struct df_blob *b, const struct df_blob_service *service,
  * RETRY: what cannot be done, where, since when, and why; os_errno is that of the failure. Sends no request. Thread rule: any. */
 int df_blob_check(struct df_blob *b, struct df_err *err) DF_MUST_CHECK;
 
-/* Finds out what nobody asked for: one read, if the store is remote or reads failed last, and whose a remote
- * one is; the put and removal of one small blob, if writes failed last. df_blob_check() has the result. It may take as
- * long as the store lets it wait. Thread rule: one thread. */
+/* Tries the store when no request does: one read, if it is remote or reads failed last; the owner of a
+ * remote one; the put and removal of one small blob, if writes failed last. df_blob_check() has the
+ * result. Takes as long as the store lets it wait. Thread rule: one thread. */
 void df_blob_probe(struct df_blob *b);
 
 /* The reason of what is refused since another installation has the bucket. */

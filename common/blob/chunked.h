@@ -32,7 +32,8 @@ static inline struct df_blob_chunked *df_blob_chunked_of(struct df_blob *b)
     return (struct df_blob_chunked *)b; /* its first member */
 }
 
-/* Appends what out has room for, and says by which head; one without a version: there is no such blob. */
+/* Appends at most what out has room for. *ret: the head that was read, without a version if there is no
+ * such blob. */
 int df_blob_chunked_read(struct df_blob *b, const char *key, struct df_buf *out,
                          struct df_blob_head *ret, struct df_err *err) DF_MUST_CHECK;
 

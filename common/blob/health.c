@@ -24,9 +24,9 @@ static const char *const verbs[DF_BLOB_DIRECTIONS] = {"read", "written"};
 
 /* ---- what a failure says of the store ---------------------------------------------------------- */
 
-/* Keys and sizes were checked before: what a store calls wrong input then is where it is, or what it
- * was given to know us by. Its own word (Forbidden) would say that whoever asks us may not. */
-static void turn_refusal(struct df_err *why)
+/* Keys and sizes were checked before. So DENIED and USER of the store are about the service's own
+ * location or credentials, and must not reach a caller as an answer about the caller's rights. */
+static void deny_to_retry(struct df_err *why)
 {
     if (why->cls != DF_ERR_DENIED && why->cls != DF_ERR_USER)
         return;
@@ -109,7 +109,7 @@ void df_blob_health_note(struct df_blob_health *h, enum df_blob_direction direct
                          struct df_err *why)
 {
     struct spell *s = &h->spells[direction];
-    turn_refusal(why);
+    deny_to_retry(why);
     bool fails = is_failure(why);
     if (!fails && !is_answer(why))
         return;

@@ -46,7 +46,7 @@ static int visit_tree(struct members *m, const char *name, const cJSON *tree, st
 
 typedef int parse_document(const char *text, size_t n, cJSON **ret, struct df_err *err);
 
-/* A text that is not valid is no document, and that is no failure; being out of memory is one. */
+/* A text that is not valid is no error: *ret_found stays as it is. Fails only without memory. */
 static int visit_document(struct members *m, const char *name, const char *text,
                           parse_document *parse, bool *ret_found, struct df_err *err)
 {

@@ -64,8 +64,8 @@ static int terrakube_confirm(struct df_report *r, const cJSON *document, const v
     return df_fail(err, DF_ERR_USER, "a step of Terrakube is claimed, not confirmed");
 }
 
-/* Nothing tells when the API has deleted the stream of a rejected job, which keeps its status: lines
- * that came before would be lost, and Terrakube's own executor sends none either. */
+/* A rejected job keeps its status, so the runner does not see when the API has deleted its stream, and
+ * with it lines that were sent before. Terrakube's own executor sends none either. */
 static bool is_streamed(const struct terrakube_report *k)
 {
     return k->t->refused || k->t->payload->type != DF_TERRAKUBE_REJECTED;

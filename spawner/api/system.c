@@ -67,8 +67,8 @@ static int check_leader(struct df_api *a, struct df_err *err)
 static const struct {
     const char *name;
     int (*check)(struct df_api *a, struct df_err *err);
-    /* What fails for all replicas at once: without any of them nobody could ask what is wrong, and the
-     * service works on what needs no blob. Or NULL. */
+    /* What fails for all replicas at once: it is reported and does not fail /readyz, for then no replica
+     * would be left that people can ask, and what needs no blob goes on. Or NULL. */
     int (*warn)(struct df_api *a, struct df_err *err);
 } checks[] = {{"store", check_store, NULL},   {"blobs", check_blobs, check_bucket},
               {"tokens", check_tokens, NULL}, {"certificate", check_certificate, NULL},

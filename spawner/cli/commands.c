@@ -488,10 +488,12 @@ const struct df_command df_commands[] = {
      "dayfly secret delete db password\n", secret_delete_options, 1, 2, df_cmd_secret_delete},
     {"integration test", "INTEGRATION",
      "Ask a provider whether it takes an integration's credentials",
-     "AWS is asked who holds the keys that a step would get; a role is assumed for it. Azure is\n"
-     "asked whether it takes a client secret. For others keys, settings and the file of a token\n"
-     "are checked, and the answer says that the provider was not asked. For the owner of the\n"
-     "integration and admins.\n",
+     "For AWS, calls sts:GetCallerIdentity with the keys that a step would get, and assumes the\n"
+     "role before, if there is one. For Azure, asks for a token with the client secret. For "
+     "others,\n"
+     "checks keys, settings and the token's file, and says that the provider was not asked. For "
+     "the\n"
+     "owner of the integration and admins.\n",
      "dayfly integration test aws-prod\n", output_options, 1, 1, df_cmd_integration_test},
     {"token create", "--name NAME --role ROLE", "Make a bearer token and its line for the service",
      "With --token-file the line is added to that file, in one piece; a new file gets mode 0600.\n",

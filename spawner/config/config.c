@@ -446,7 +446,7 @@ static int fill_engines(struct df_config *c, struct df_err *err)
 {
     const char *key = c->engine ? "engine" : "engines";
     if (c->engine && c->engines.len)
-        return df_fail(err, DF_ERR_USER, "engine: has no place beside engines; name it there");
+        return df_fail(err, DF_ERR_USER, "engine and engines are both set: keep one of them");
     if (!c->engines.len)
         (void)df_strs_add(&c->engines, c->engine ? c->engine : "local");
     if (df_strs_check(&c->engines, err) < 0)

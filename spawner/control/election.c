@@ -89,7 +89,8 @@ static void on_changed(void *arg, bool held)
         begin_to_lead(e);
         return;
     }
-    df_error("%s leads no more: this process ends, so that it gets in nobody's way", e->identity);
+    df_error("%s leads no more: this process ends, so that the next leader works alone",
+             e->identity);
     _exit(EXIT_FAILURE);
 }
 

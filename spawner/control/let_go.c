@@ -27,8 +27,8 @@ static int tell_holdings(const cJSON *executor, void *arg, struct df_err *err)
     if (df_state_holdings(s->states, df_json_str(executor, "metadata.uid"), &h, &why) < 0)
         df_warn("executor %s: what its state holds cannot be read: %s", name, why.message);
     else if (h.count < 0)
-        df_warn("executor %s: its state is encrypted or too large to say what it holds, and stays "
-                "in no other place",
+        df_warn("executor %s: its state is encrypted or too large to list its resources, and no "
+                "copy of it will remain",
                 name);
     else if (h.count > 0)
         df_warn("executor %s: these resources stay, and no state will contain them: %s", name,
@@ -38,7 +38,8 @@ static int tell_holdings(const cJSON *executor, void *arg, struct df_err *err)
 
 /* ---- steps under way ---- */
 
-/* What an apply has made so far and no state has; what it makes until it ends is nowhere. */
+/* The resources that the apply has made and no state contains. What it makes until it ends is recorded
+ * nowhere. */
 static void tell_apply(struct df_spawner *s, const cJSON *step)
 {
     const char *executor = df_json_str(step, "spec.executorRef.name");
@@ -52,8 +53,8 @@ static void tell_apply(struct df_spawner *s, const cJSON *step)
     cJSON_ArrayForEach (item, df_json_at(found, "items"))
         (void)df_strs_add(&names, df_json_str(item, "address"));
     DF_FREE char *list = df_strs_join(&names, ", ");
-    df_warn("executor %s: step %s is in the middle of an apply and is asked to end; what it made "
-            "since its last state is in none%s%s",
+    df_warn("executor %s: step %s is in the middle of an apply and is asked to end; resources that "
+            "it made since its last state are in no state%s%s",
             executor, df_json_str(step, "metadata.name"), df_str_empty(list) ? "" : ": ",
             list ? list : "");
 }

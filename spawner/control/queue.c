@@ -117,10 +117,10 @@ static struct entry *pop(struct df_queue *q)
 
 /* ---- idle workers ---- */
 
-/* Who must know of a new top; NULL: nobody. Below the top an entry needs nobody: who takes the top
- * calls the next. A call that reaches nobody is not lost: all who are not asleep look at the top before
- * they sleep. */
-static pthread_cond_t *whom_to_wake(struct df_queue *q)
+/* The condition to signal for a new top of the heap; NULL: none. Only the top needs a worker: who takes
+ * it signals for the next one. A signal that no worker waits for is not lost: a worker looks at the top
+ * before it waits. */
+static pthread_cond_t *condition_for_top(struct df_queue *q)
 {
     if (!q->heap_len)
         return NULL;
@@ -130,14 +130,14 @@ static pthread_cond_t *whom_to_wake(struct df_queue *q)
     return q->has_timekeeper && due_us < q->sleeps_until_us ? &q->top_changed : NULL;
 }
 
-/* Wakes after the unlock: who is woken under the lock sleeps again at once, until it is free. */
+/* Signals after the unlock: a worker that wakes under the lock would wait for it at once. */
 static void unlock_and_wake(struct df_queue *q)
 {
-    pthread_cond_t *whom = q->top_is_new ? whom_to_wake(q) : NULL;
+    pthread_cond_t *condition = q->top_is_new ? condition_for_top(q) : NULL;
     q->top_is_new = false;
     (void)pthread_mutex_unlock(&q->lock);
-    if (whom)
-        (void)pthread_cond_signal(whom);
+    if (condition)
+        (void)pthread_cond_signal(condition);
 }
 
 /* As the timekeeper, if there is something to wait for and no other one. */

@@ -1,6 +1,6 @@
 /*
- * told.h - of which versions of documents somebody was told already. Most passes over a step are
- * caused by its pod; its run, which looks at the document alone, need not be woken by them.
+ * told.h - the versions of documents for which a run was woken already. Most passes over a step are
+ * caused by its pod; its run looks at the document alone, and need not be woken by them.
  * Thread rule: any thread.
  */
 #ifndef DF_SPAWNER_CONTROL_TOLD_H

@@ -121,8 +121,8 @@ static void cut_overdue(struct df_connections *c)
             cut(c, one, "time");
 }
 
-/* Strangers use what the known leave: who shows a token came as one, so that a stranger's place is
- * never lost to the known. */
+/* A connection is a stranger until it shows a token. So strangers may take every free place: one of
+ * them is cut for a new connection, and a caller with a token never waits for them. */
 static void make_room(struct df_connections *c)
 {
     if (c->strangers && c->open >= DF_LIMIT_HTTP_OPEN)

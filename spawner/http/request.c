@@ -241,8 +241,8 @@ static void add_headers(const struct transaction *t, struct MHD_Response *r)
                                                                 : "Bearer realm=\"dayfly\"");
 }
 
-/* What every request meets until it is over. A line of its own tells when it begins; of a full disk
- * the first of these lines does. NULL: the failure is another one. */
+/* The log's gate for a failure that every request meets while it lasts (no leader, a bucket that
+ * refuses, a full disk). That it begins is logged elsewhere, except for a full disk. NULL: another one. */
 static struct df_log_gate *gate_of(struct transaction *t)
 {
     struct df_api *a = t->req.api;

@@ -42,7 +42,7 @@ static bool writes_spec(const struct review *r)
            !df_json_equal(df_json_at(r->object, "spec"), df_json_at(r->old, "spec"));
 }
 
-/* The user's stamp if the request did what it stands for, else what was there before. */
+/* Sets the annotation to the user of the request if is_due; else keeps the stored one. */
 static int set_stamp(cJSON *annotations, const struct review *r, const char *name, bool is_due,
                      struct df_err *err)
 {

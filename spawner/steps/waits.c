@@ -86,8 +86,8 @@ static int64_t since_of(struct df_waits *all, const struct df_wait_case *c, cons
     return began_us;
 }
 
-/* Removes the case. True if the document may not say any more that it waits: nothing else of it fails, or
- * what is left goes on aside, and says so again without a reason. name: that of the document. */
+/* Removes the case. True if status.waiting must be cleared: nothing else of this document fails, or only
+ * things that go on aside, which then set it again without a reason. name: that of the document. */
 static bool take_out(struct df_waits *all, const struct df_wait_case *c, char name[64])
 {
     bool was_told = false, others = false;

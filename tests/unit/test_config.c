@@ -275,7 +275,7 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"engine: {job: {isolation: auto}}\n", ":1: engine.job: there is no such key"},
         {"engine: [local]\n", ":1: engine: must be a single value"},
         {"engines: [job, job]\n", "engines: \"job\" is named twice"},
-        {"engines: [job]\nengine: local\n", "engine: has no place beside engines; name it there"},
+        {"engines: [job]\nengine: local\n", "engine and engines are both set: keep one of them"},
         {"engines: [job, local]\nelection: {enabled: true}\n",
          "election.enabled: is of use with the engine job only"},
         {"engine: docker\n", "engine: \"docker\" is neither local nor job"},
