@@ -245,6 +245,7 @@ class SshServer:
             connection.close()
 
     def stop(self):
+        self.listener.shutdown(socket.SHUT_RDWR)  # close() alone would let a waiting accept() take one more
         self.listener.close()
         for child in self.children:
             child.kill()
