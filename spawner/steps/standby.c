@@ -114,8 +114,10 @@ static bool is_free(const struct entry *e)
     return !e->is_taken && !e->step[0];
 }
 
+/* Between the answer and the runner's next request it has asked just now: it is not one that has gone. */
 static void end_waits(struct entry *e, enum end end)
 {
+    e->quiet_ms = e->waiters ? df_mono_ms() : e->quiet_ms;
     while (e->waiters) {
         struct waiter *w = e->waiters;
         e->waiters = w->next;

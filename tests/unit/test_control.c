@@ -263,7 +263,7 @@ static void a_dry_run_beside_a_waiting_run_is_planned_without_a_lock(void **stat
     run(w, "net", "{'action':'dry-run'}");
     struct runner r = claim(w, "net-2-plan");
     assert_value(w, DF_KIND_TASK_ACTION, "net-2-plan", "spec.dryRun", "true");
-    assert_value(w, DF_KIND_RUN, "net-2", "status.beside", "net-1");
+    await_value(w, DF_KIND_RUN, "net-2", "status.beside", "net-1");
     assert_int_equal(df_step_state_access(&w->s, r.uid, r.state_password, &a, NULL), 0);
     assert_false(a.may_lock || a.may_write);
     put_plan(&r, "net-2");

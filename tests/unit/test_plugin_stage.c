@@ -64,7 +64,7 @@ static struct df_plugin_stage begin(const char *dir)
     DF_FREE char *cache = df_fs_join(dir, "cache");
     DF_FREE char *module = made(dir, "module/x");
     DF_FREE char *secret = made(dir, "secret/x");
-    struct df_plugin_stage s;
+    struct df_plugin_stage s = DF_PLUGIN_STAGE_NONE;
     struct df_err err = {0};
     *strrchr(module, '/') = '\0';
     *strrchr(secret, '/') = '\0';

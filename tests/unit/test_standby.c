@@ -9,6 +9,7 @@
 #include <pthread.h>
 #include <sched.h>
 
+#include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/steps/standby.h"
@@ -374,6 +375,23 @@ static void a_request_that_wants_it_hears_what_to_get_ready(void **state)
     assert_hears(&later, "u-1");
 }
 
+/* By the time of its last request the pool removes a runner that has gone. */
+static void a_runner_that_was_answered_just_now_is_no_silent_one(void **state)
+{
+    (void)state;
+    struct request waits = {.id = ONE, .claim = WANTS_A};
+    int64_t before_ms = df_mono_ms();
+    add(ONE);
+    await_request(&waits);
+    prepare(ONE);
+    (void)pthread_join(waits.thread, NULL);
+    assert_prepares(&waits);
+    struct df_standby_view seen = look_at(ONE).seen;
+    assert_true(seen.has_asked && !seen.waits);
+    assert_true(seen.quiet_ms >= before_ms);
+    assert_takes(&small, ONE);
+}
+
 static void a_runner_gets_nothing_ready_but_what_is_said_of_it(void **state)
 {
     (void)state;
@@ -582,6 +600,7 @@ int main(void)
         TEST(a_runner_for_one_run_is_given_to_its_step_alone),
         TEST(the_step_of_a_runner_is_known),
         TEST(a_request_that_wants_it_hears_what_to_get_ready),
+        TEST(a_runner_that_was_answered_just_now_is_no_silent_one),
         TEST(a_runner_gets_nothing_ready_but_what_is_said_of_it),
         TEST(a_step_comes_before_what_to_get_ready),
         TEST(an_offer_ends_the_wait_and_every_later_request_hears_it_too),
