@@ -34,12 +34,15 @@ void df_inited_free(struct df_inited *i)
 
 static bool has_more_than(const char *dir, const char *name)
 {
-    DIR *d = opendir(dir);
+    int fd = df_fs_open_plain_dir(dir);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
     bool more = false;
     for (const struct dirent *e; d && !more && (e = readdir(d));)
         more = e->d_name[0] != '.' && !df_streq(e->d_name, name);
     if (d)
         (void)closedir(d);
+    else if (fd >= 0)
+        (void)close(fd);
     return more;
 }
 

@@ -138,7 +138,10 @@ int df_archive_pack(const char *directory, int fd, const struct df_archive_limit
 {
     static const char end[2 * BLOCK];
     struct packing p = {fd, *limits};
-    if (df_tree_walk(directory, pack_visitor, &p, err) < 0)
+    DF_CLOSE int root = df_fs_open_plain_dir(directory);
+    if (root < 0)
+        return df_fail_errno(err, errno, "open directory %s", directory);
+    if (df_tree_walk_at(root, pack_visitor, &p, err) < 0)
         return -1;
     return df_fs_write_all(fd, end, sizeof(end), err);
 }

@@ -63,8 +63,8 @@ int df_hcl_literals_in(const char *dir, enum df_hcl_tool tool,
                        void *arg, struct df_err *err) DF_MUST_CHECK;
 
 /* True if a text may stand between brackets without an effect on what is around it: it closes no
- * bracket that it did not open, and leaves no bracket, string, heredoc or comment open. False if there
- * is no memory. */
+ * bracket that it did not open, and leaves no bracket, string, heredoc or comment open. False also for
+ * one with a template ("${" or "%{"), whose end is not looked for, and if there is no memory. */
 bool df_hcl_is_closed(const char *text);
 
 /* The plain value of an attribute (borrowed); NULL if it is absent or an expression. */

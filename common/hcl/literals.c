@@ -12,8 +12,9 @@ enum { NAME_SIZE = 256 };
 struct literals {
     const char *p, *end;
     int depth;
-    bool is_broken;       /* a bracket closed nothing, or a string, heredoc or comment has no end */
-    char top[NAME_SIZE];  /* the attribute at depth 0 */
+    bool is_broken;      /* a bracket closed nothing, or a string, heredoc or comment has no end */
+    bool has_template;   /* "${" or "%{": what follows has strings of its own, which are not read */
+    char top[NAME_SIZE]; /* the attribute at depth 0 */
     char last[NAME_SIZE]; /* the name before p, of an attribute or a member */
     struct df_buf value;
     int (*visit)(void *arg, const struct df_hcl_literal *l, struct df_err *err);
@@ -70,8 +71,10 @@ static int take_string(struct literals *s, struct df_err *err)
             take_escape(s);
             continue;
         }
-        if (starts(s, "$${") || starts(s, "%%{"))
+        if ((starts(s, "$${") || starts(s, "%%{")) && s->p[-1] != *s->p)
             s->p++;
+        else
+            s->has_template |= starts(s, "${") || starts(s, "%{");
         (void)df_buf_addc(&s->value, *s->p++);
     }
     s->is_broken |= s->p == s->end;
@@ -113,6 +116,8 @@ static int take_heredoc(struct literals *s, struct df_err *err)
         while (s->p < end && (*s->p == ' ' || *s->p == '\t'))
             s->p++;
         closes = is_last_line(s, word, end);
+        s->has_template |= memmem(s->p, (size_t)(end - s->p), "${", 2) ||
+                           memmem(s->p, (size_t)(end - s->p), "%{", 2);
         if (!closes)
             (void)df_buf_add(&s->value, s->p, (size_t)(end - s->p) + (end < s->end));
         s->p = end < s->end ? end + 1 : end;
@@ -189,5 +194,5 @@ static int ignore(void *arg, const struct df_hcl_literal *l, struct df_err *err)
 bool df_hcl_is_closed(const char *text)
 {
     struct literals s = {.p = text, .visit = ignore};
-    return take_all(&s, NULL) == 0 && !s.is_broken && s.depth == 0;
+    return take_all(&s, NULL) == 0 && !s.is_broken && !s.has_template && s.depth == 0;
 }

@@ -77,8 +77,8 @@ static int add_expression(const char *name, const char *value, struct files *f, 
                               "needs: %s",
                               name,
                               *value
-                                  ? "a bracket, a string or a comment is left open, or a bracket "
-                                    "is closed that was not opened"
+                                  ? "a bracket, a string or a comment is left open, a bracket is "
+                                    "closed that was not opened, or it has a template (${ or %{)"
                                   : "it is empty");
     return df_buf_addf(&f->expressions, "%s = (%s\n)\n", name, value) < 0
                ? df_buf_check(&f->expressions, err)

@@ -176,15 +176,16 @@ static int check_storage(const struct df_step_wall_request *q, const cJSON *stat
 
 /* ---- what the step was given ---- */
 
-/* The work directory is below the data directory, which is hidden. */
+/* The work directory is below the data directory, which is hidden. The directories in it, where the
+ * runner reads and writes from outside of the wall, are mounts of their own: code of the module can
+ * neither rename one nor put a link in its place. */
 static int give_work(struct df_wall *own, const struct df_dirs *dirs, struct df_err *err)
 {
     DF_FREE char *work = strndup(dirs->source, strlen(dirs->source) - strlen("/source"));
-    if (!work)
-        return df_fail_oom(err);
-    return df_wall_add(own, DF_WALL_WRITABLE, work, err) < 0
-               ? -1
-               : df_wall_add(own, DF_WALL_WRITABLE, dirs->temporary, err);
+    const char *const given[] = {work,         dirs->source, dirs->spool,    dirs->fetch,
+                                 dirs->secret, dirs->home,   dirs->temporary};
+    return work ? add_all(own, DF_WALL_WRITABLE, given, DF_ARRAY_SIZE(given), err)
+                : df_fail_oom(err);
 }
 
 /* Identity tokens, which the tool reads again when they were renewed. */

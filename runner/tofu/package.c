@@ -6,6 +6,7 @@
 #include "common/archive/tree.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/parse.h"
 #include "common/crypto/crypto.h"
 
 enum { RECORD_MAX = 256 };
@@ -36,6 +37,10 @@ static enum df_tree_visit list_one(void *arg, const struct df_tree_entry *e, str
         return DF_TREE_GO_ON;
     if (!S_ISREG(e->st->st_mode)) {
         (void)df_fail(err, DF_ERR_USER, "%s is not a file", e->path);
+        return DF_TREE_FAIL;
+    }
+    if (df_has_control(e->path)) { /* the lines of the checksum could be of other files */
+        (void)df_fail(err, DF_ERR_USER, "a name in it has a control character");
         return DF_TREE_FAIL;
     }
     if (l->len == DF_LIMIT_PACKAGE_FILES) {
@@ -127,8 +132,8 @@ static int copy_file(const char *directory, const struct file *f, const char *pa
     DF_CLOSE int from = -1;
     if (make_parent(path, err) < 0 || open_file(directory, f->path, &from, err) < 0)
         return -1;
-    DF_CLOSE int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC,
-                           f->st.st_mode & S_IXUSR ? 0755 : 0644);
+    /* The checksum says nothing of modes: all are programs, as the tools unpack the one that counts. */
+    DF_CLOSE int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
     if (to < 0)
         return df_fail_errno(err, errno, "create %s", path);
     return copy_bytes(from, to, left, err) < 0 || sync_file(to, err) < 0

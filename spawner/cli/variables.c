@@ -97,7 +97,10 @@ static int expression_of(const char *what, const char *name, const char *text, c
                    "%s %s: the module's type of it is no string, number or bool, so the tool takes "
                    "the value for an expression, JSON or HCL, and it is none%s",
                    what, name,
-                   is_word || is_blank ? ": a text needs quotes (NAME='\"text\"')" : "");
+                   is_word || is_blank ? ": a text needs quotes (NAME='\"text\"')"
+                   : strstr(text, "${") || strstr(text, "%{")
+                       ? " without a template (${ or %{): give it in a .tfvars file (--var-file)"
+                       : "");
 }
 
 int df_variable_value(const struct df_hcl_module *m, const char *what, const char *name,

@@ -274,6 +274,27 @@ def test_a_module_steals_nothing_behind_the_wall(anyone, isolation):
             assert f": {line}\n" in log, (line, log)
 
 
+MOVE = """
+for name in source secret spool fetch home; do
+    mv "$PWD/../$name" "$PWD/../$name.old" 2>/dev/null && echo STOLEN $name
+    rm -rf "$PWD/../$name" 2>/dev/null; ln -s /tmp "$PWD/../$name" 2>/dev/null; [ -L "$PWD/../$name" ] && echo LINKED $name
+done; cd ..; echo TRIED $(ls)
+"""
+
+
+@pytest.mark.parametrize("isolation", ["auto", "strict"])
+def test_a_module_puts_nothing_in_place_of_a_directory_where_the_runner_works(anyone, isolation):
+    """The runner is outside of the wall, and would follow a link there."""
+    with dayfly.Server(anyone, config=f"engine: {{local: {{isolation: {isolation}}}}}\n"):
+        module = anyone.module("mover", 'resource "terraform_data" "x" {\n  provisioner "local-exec" { command = %s }\n}\n' % json.dumps(MOVE))
+        if isinstance(anyone, Unprivileged):
+            os.chown(module, NOBODY, NOBODY)
+        anyone.dayfly("run", module, "--auto-approve", code=None)
+        log = anyone.dayfly("logs", "mover-1").stdout
+    assert re.search("TRIED .*secret", log), log
+    assert "): STOLEN" not in log and "): LINKED" not in log, log
+
+
 # ---- the shared plugin cache ----
 
 ENCRYPTED = """

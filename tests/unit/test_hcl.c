@@ -227,11 +227,18 @@ static void literals_are_listed_with_the_names_before_them(void **state)
 static void a_text_is_closed_that_leaves_what_is_around_it_alone(void **state)
 {
     (void)state;
-    static const char *const closed[] = {
-        "", "1 # )", "[\"a\", (1)]", "{ a = \")\" } // (", "<<END\n)\nEND)\nEND\n", "/* ( */ 1"};
-    static const char *const open[] = {"[1",      "1)",       "[1]) x = (2", "\"a",
-                                       "\"a\\\"", "1 /* one", "<<END\nE",    "<<END\nEND)\n",
-                                       "[1)]) (["};
+    static const char *const closed[] = {"",
+                                         "1 # )",
+                                         "[\"a\", (1)]",
+                                         "{ a = \")\" } // (",
+                                         "<<END\n)\nEND)\nEND\n",
+                                         "/* ( */ 1",
+                                         "[\"$${a}%%{b\"]"};
+    static const char *const open[] = {"[1", "1)", "[1]) x = (2", "\"a", "\"a\\\"", "1 /* one",
+                                       "<<END\nE", "<<END\nEND)\n", "[1)]) ([",
+                                       /* what a template has are strings of its own */
+                                       "[\"${\"/*\"}\"])\nx = ([/* */1]", "\"%{if true}\"",
+                                       "\"$$${a}\"", "<<END\n${a}\nEND\n"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(closed); i++)
         assert_true(df_hcl_is_closed(closed[i]));
     for (size_t i = 0; i < DF_ARRAY_SIZE(open); i++)

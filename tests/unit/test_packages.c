@@ -168,6 +168,19 @@ static int pack(const char *from, const char *archive, int64_t bytes, int64_t en
     "a_directory_with_a_long_name/and_another_one_with_a_longer_one/and_a_file_whose_whole_path_"  \
     "has_more_than_a_hundred_bytes"
 
+static void a_link_in_place_of_the_directory_is_not_packed(void **state)
+{
+    DF_FREE char *secret = df_fs_join(*state, "secret"), *module = df_fs_join(*state, "module");
+    DF_FREE char *link = df_fs_join(module, "modules"), *deep = df_fs_join(link, "deep");
+    DF_FREE char *archive = df_fs_join(*state, "tar");
+    struct df_err err = {0};
+    put_file(secret, "deep/key", "secret");
+    put_file(module, "main.tf", "");
+    assert_int_equal(symlink(secret, link), 0);
+    assert_int_equal(pack(link, archive, 20000, 10, &err), -1);
+    assert_int_equal(pack(deep, archive, 20000, 10, &err), -1);
+}
+
 static void what_is_packed_is_unpacked_the_same(void **state)
 {
     const struct df_archive_limits limits = {20000, 10};
@@ -225,6 +238,7 @@ int main(void)
         scratch_test(a_lock_file_that_does_not_vouch_for_a_package_links_none),
         scratch_test(a_lock_file_beyond_its_cap_is_refused),
         scratch_test(a_package_of_too_many_files_is_refused),
+        scratch_test(a_link_in_place_of_the_directory_is_not_packed),
         scratch_test(what_is_packed_is_unpacked_the_same),
         scratch_test(more_than_may_be_packed_is_refused),
     };

@@ -171,8 +171,12 @@ static void a_copy_of_a_package_has_its_files_and_follows_no_link(void **state)
     DF_FREE char *other = df_fs_join(*state, "other");
     DF_FREE char *fifo = df_fs_join(package, "fifo");
     struct df_err err = {0};
+    struct stat st;
     assert_int_equal(df_package_copy(package, copy, &err), 0);
     check_h1(df_package_digest, copy, KNOWN);
+    DF_FREE char *program = df_fs_join(copy, "a");
+    assert_int_equal(stat(program, &st), 0);
+    assert_int_equal(st.st_mode & 0500, 0500); /* whatever a module made of the first one's mode */
     assert_int_equal(df_package_copy(package, copy, &err), -1); /* what is there stays */
     assert_int_equal(mkfifo(fifo, 0600), 0);
     assert_int_equal(df_package_copy(package, other, &err), -1);
@@ -195,6 +199,10 @@ static void what_is_no_package_has_no_checksum(void **state)
     assert_int_equal(symlink("/etc/passwd", link), 0);
     assert_int_equal(df_package_digest(package, h1, &err), -1);
     assert_non_null(strstr(err.message, "link is not a file"));
+    assert_int_equal(unlink(link), 0);
+    put(package, "a\n0123  b", "", 0); /* a line of another file */
+    assert_int_equal(df_package_digest(package, h1, &err), -1);
+    assert_non_null(strstr(err.message, "control character"));
 }
 
 /* ---- certificates ---- */
