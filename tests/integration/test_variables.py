@@ -256,7 +256,7 @@ output "all" { value = jsonencode([var.text, var.any, var.none, var.list]) }
 
 @pytest.mark.parametrize("word", [
     'text={"Version": "2012"}', "text=[x", "text=5", "any=5", 'any="5"', "any={a = 1}", "any=null", "none=[1]", "none=5", 'list=["a"]',
-    'list=["${1 + 1}", "b",] # why',
+    'list=[1 + 1, "$${a}", "b",] # why',
 ])
 def test_a_value_is_read_as_the_tool_reads_it(either_home, word):
     home = either_home
@@ -271,7 +271,8 @@ def test_a_value_is_read_as_the_tool_reads_it(either_home, word):
 
 def test_a_text_where_the_tool_takes_an_expression_is_refused_before_it_runs(home):
     module = home.module("types", TYPES.split("output")[0])
-    for word, said in (("any=eu", "a text needs quotes"), ("list=", "a text needs quotes"), ("list=[", "and it is none")):
+    for word, said in (("any=eu", "a text needs quotes"), ("list=", "a text needs quotes"), ("list=[", "and it is none"),
+                       ('list=["${"/*"}"])\ntext = ([/* */"x"][0]', "without a template (${ or %{)")):
         assert said in home.dayfly("run", module, "--var", word, code=3).stderr
     assert home.json("get", "runs")["items"] == []
     said = home.dayfly("run", module, "--secret-var", "any=-", input="secret-text", code=3).stderr
