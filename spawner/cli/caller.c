@@ -237,11 +237,48 @@ static int check_named(const struct df_cli *cli, const char *text, struct df_err
     return df_streq(name, DF_CLI_FILE_VARIABLE) ? check_cli_file(cli, value, err) : 0;
 }
 
+/* Variables of the shell that change what the tool does, or how it stores the state, and that no run
+ * gets by itself. */
+static const struct {
+    const char *pattern, *way_out;
+} not_taken[] = {{"TF_ENCRYPTION", "take it along with --env TF_ENCRYPTION"},
+                 {"TF_CLI_ARGS*", "give its options with --arg"}};
+
+static bool is_named(const struct df_cli *cli, const char *name, size_t n)
+{
+    const char *named = NULL;
+    for (size_t i = 0; (named = df_arg_nth(&cli->args, "env", i)); i++)
+        if (strcspn(named, "=") == n && strncmp(named, name, n) == 0)
+            return true;
+    return false;
+}
+
+/* entry: "NAME=value" */
+static int check_entry(const struct df_cli *cli, const char *entry, struct df_err *err)
+{
+    size_t n = strcspn(entry, "=");
+    DF_FREE char *name = strndup(entry, n);
+    if (!name)
+        return df_fail_oom(err);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(not_taken); i++)
+        if (matches(not_taken[i].pattern, name) && entry[n] && entry[n + 1] &&
+            !is_named(cli, entry, n))
+            return df_fail(err, DF_ERR_USER,
+                           "%s of this shell reaches no run by itself, so nothing was run: %s, or "
+                           "do without it (`unset %s`, or --no-env)",
+                           name, not_taken[i].way_out, name);
+    return 0;
+}
+
 static int check_shell(const struct df_cli *cli, struct df_err *err)
 {
     const char *workspace = getenv(WORKSPACE);
-    if (df_str_empty(workspace) || df_streq(workspace, "default") ||
-        !df_connection_shell(cli->server))
+    if (!df_connection_shell(cli->server))
+        return 0;
+    for (char **entry = environ; *entry; entry++)
+        if (check_entry(cli, *entry, err) < 0)
+            return -1;
+    if (df_str_empty(workspace) || df_streq(workspace, "default"))
         return 0;
     DF_FREE char *what =
         df_strf(WORKSPACE " of this shell selects the workspace \"%.90s\"", workspace);

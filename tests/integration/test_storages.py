@@ -411,6 +411,16 @@ def test_a_workspace_of_the_shell_is_refused_before_anything_is_made(home, comma
     assert home.json("get", "executors")["items"] == []
 
 
+def test_what_the_shell_says_of_encryption_and_options_is_refused_and_not_left_out(home):
+    module = home.module("net", MODULE)
+    for name, way_out in (("TF_ENCRYPTION", "--env TF_ENCRYPTION"), ("TF_CLI_ARGS_plan", "--arg")):
+        refused = home.dayfly("run", module, "--auto-approve", env={name: "-destroy"}, code=3)
+        assert f"{name} of this shell reaches no run" in refused.stderr and way_out in refused.stderr, refused.stderr
+    assert home.json("get", "executors")["items"] == []
+    home.dayfly("plan", module, "--no-env", env={"TF_CLI_ARGS_plan": "-destroy"})
+    assert home.dayfly("plan", module, "--env", "TF_ENCRYPTION", env={"TF_ENCRYPTION": "# nothing"}).returncode == 0
+
+
 def test_the_default_workspace_of_the_shell_is_no_other(home):
     home.dayfly("plan", home.module("net", MODULE), env={"TF_WORKSPACE": "default"})
 
