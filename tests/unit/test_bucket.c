@@ -54,7 +54,8 @@ static bool paused; /* atomic: somebody was asked to wait */
 static int not_now(struct df_err *err)
 {
     (void)df_fail(err, DF_ERR_RETRY, "slow down");
-    err->retry_after_s = 30;
+    if (err)
+        err->retry_after_s = 30;
     __atomic_store_n(&paused, true, __ATOMIC_RELEASE);
     return -1;
 }

@@ -207,8 +207,9 @@ static void a_link_in_place_of_the_stage_is_not_followed(void **state)
     DF_FREE char *elsewhere = df_fs_join(dir, "elsewhere");
     put(dir, "elsewhere/" PACKAGE "/key", "secret");
     install(dir, &s, "one");
-    assert_int_equal(rename(s.directory, aside), 0);
-    assert_int_equal(symlink(elsewhere, s.directory), 0);
+    const char *stage = s.directory ? s.directory : "";
+    assert_int_equal(rename(stage, aside), 0);
+    assert_int_equal(symlink(elsewhere, stage), 0);
     publish_ok(dir, &s);
     assert_false(is_there(dir, "cache/" PACKAGE "/key"));
     assert_holds(dir, "cache/" PACKAGE "/program", "one");
