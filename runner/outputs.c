@@ -3,27 +3,8 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/redact/tree.h"
-#include "runner/tofu/failure.h"
+#include "runner/pull.h"
 #include "runner/tofu/workspace.h"
-#include "runner/tool_run.h"
-
-static int run_output(struct df_context *c, const char *path, const char *errors,
-                      struct df_err *err)
-{
-    DF_STRS struct df_strs args = {0};
-    struct df_process process = DF_PROCESS_INIT;
-    struct df_command_end end = {.code = -1};
-    struct df_commander brief = c->commander;
-    brief.is_brief = true;
-    (void)df_strs_add(&args, "output");
-    (void)df_strs_add(&args, "-json");
-    (void)df_strs_add(&args, "-no-color");
-    if (df_strs_check(&args, err) < 0 ||
-        df_command_start(&brief, &args, path, errors, &process, err) < 0 ||
-        df_command_wait(&brief, &process, &end, err) < 0)
-        return -1;
-    return end.code == 0 ? 0 : df_tool_failed_aside(c, errors, "output", "RunnerFailed", err);
-}
 
 /* ---- masking ---- */
 
@@ -74,11 +55,10 @@ static int mask_file(struct df_context *c, const char *path,
 static int upload_outputs(struct df_context *c, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->dirs->secret, "outputs.json");
-    DF_FREE char *errors = df_fs_join(c->dirs->secret, "outputs.err");
     int count;
-    if (!path || !errors)
+    if (!path)
         return df_fail_oom(err);
-    if (run_output(c, path, errors, err) < 0 || mask_file(c, path, add_shown, &count, err) < 0)
+    if (df_pull_outputs(c, path, err) < 0 || mask_file(c, path, add_shown, &count, err) < 0)
         return -1;
     return df_report_put_artifact(c->report, "outputs", path, c->deadline_ms, err);
 }
