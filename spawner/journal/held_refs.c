@@ -91,6 +91,22 @@ int df_held_ref_add(struct df_spawner *s, cJSON *task, int64_t *ret_due_us, stru
     return ref ? df_json_set(df_json_object_at(task, "status"), "engineRef", ref, err) : 0;
 }
 
+/* What was held is in the document now, but maybe not in the one that the caller has read before. */
+static int look_again(struct df_spawner *s, const cJSON **task, struct df_err *err)
+{
+    DF_SHARED const cJSON *now = NULL;
+    if (df_json_at(*task, "status.engineRef") || !df_json_str(*task, "status.auth.claim"))
+        return 0;
+    if (df_store_look_for(s->store, DF_KIND_TASK_ACTION, df_json_str(*task, "metadata.name"), &now,
+                          err) < 0)
+        return -1;
+    if (!df_streq(df_json_str(now, "metadata.uid"), df_json_str(*task, "metadata.uid")))
+        return 0;
+    df_shared_drop(*task);
+    *task = DF_TAKE(now);
+    return 0;
+}
+
 int df_held_ref_show(struct df_spawner *s, const cJSON **task, int64_t *ret_due_us,
                      struct df_err *err)
 {
@@ -98,7 +114,7 @@ int df_held_ref_show(struct df_spawner *s, const cJSON **task, int64_t *ret_due_
     if (copy_held(&s->held_refs, *task, &ref, ret_due_us, err) < 0)
         return -1;
     if (!ref)
-        return 0;
+        return look_again(s, task, err);
     with = df_shared_own(DF_TAKE(*task));
     if (!with)
         return df_fail_oom(err);

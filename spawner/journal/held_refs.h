@@ -25,8 +25,8 @@ int df_held_ref_put(struct df_spawner *s, const cJSON *task, const char *attempt
 int df_held_ref_add(struct df_spawner *s, cJSON *task, int64_t *ret_due_us,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* The same for a document that is only looked at: exchanges the reference for one to a document that
- * has it. */
+/* The same for a document that is only looked at: exchanges *task for a document that has the reference,
+ * also if it was written since *task was read. */
 int df_held_ref_show(struct df_spawner *s, const cJSON **task, int64_t *ret_due_us,
                      struct df_err *err) DF_MUST_CHECK;
 

@@ -412,6 +412,53 @@ static inline void await_ref(struct world *w, const char *step)
 #define CLAIM_A "{'claimId':'00000000000000000000000000000aaa','host':'h','pid':7}"
 #define CLAIM_B "{'claimId':'00000000000000000000000000000bbb','host':'h','pid':8}"
 
+/* ---- what the engine has ----
+ * The test looks at it and changes it under its lock: the workers of the control do so too. */
+
+static inline void lock(struct world *w)
+{
+    (void)pthread_mutex_lock(&w->engine.lock);
+}
+
+/* What the test has changed is seen. */
+static inline void unlock(struct world *w)
+{
+    (void)pthread_cond_broadcast(&w->engine.changed);
+    (void)pthread_mutex_unlock(&w->engine.lock);
+}
+
+/* Waits until it is true; it is about what the lock of the engine guards. */
+#define await_true(w, condition)                                                                   \
+    do {                                                                                           \
+        lock(w);                                                                                   \
+        while (!(condition))                                                                       \
+            (void)pthread_cond_wait(&(w)->engine.changed, &(w)->engine.lock);                      \
+        unlock(w);                                                                                 \
+    } while (0)
+
+/* A copy of its entry; what it points to may change. */
+static inline struct fake_step fake_look(struct world *w, const char *step)
+{
+    lock(w);
+    struct fake_step s = *fake_find(&w->engine, step);
+    unlock(w);
+    return s;
+}
+
+static inline void await_cancel(struct world *w, const char *step)
+{
+    await_true(w, fake_find(&w->engine, step)->cancels > 0);
+}
+
+/* Its resources are gone. */
+static inline void set_gone(struct world *w, const char *step)
+{
+    lock(w);
+    fake_find(&w->engine, step)->seen.is_gone = true;
+    unlock(w);
+    df_control_notify(w->s.control, step);
+}
+
 /* Waits until the engine was asked to start the step; returns its entry. */
 static struct fake_step *await_start(struct world *w, const char *name)
 {

@@ -124,27 +124,6 @@ static inline void change_leader(struct world *w)
     begin_leader(w);
 }
 
-static inline void lock(struct world *w)
-{
-    (void)pthread_mutex_lock(&w->engine.lock);
-}
-
-/* What the test has changed is seen. */
-static inline void unlock(struct world *w)
-{
-    (void)pthread_cond_broadcast(&w->engine.changed);
-    (void)pthread_mutex_unlock(&w->engine.lock);
-}
-
-/* Waits until it is true; it is about what the lock of the engine guards. */
-#define await_true(w, condition)                                                                   \
-    do {                                                                                           \
-        lock(w);                                                                                   \
-        while (!(condition))                                                                       \
-            (void)pthread_cond_wait(&(w)->engine.changed, &(w)->engine.lock);                      \
-        unlock(w);                                                                                 \
-    } while (0)
-
 static inline void await_held(struct world *w)
 {
     await_true(w, cluster.is_held);
@@ -243,22 +222,6 @@ static inline void set_age(struct world *w, const char *id, int64_t age_ms)
     unlock(w);
 }
 
-static inline int creates_of(struct world *w, const char *name)
-{
-    lock(w);
-    int n = fake_find(&w->engine, name)->creates;
-    unlock(w);
-    return n;
-}
-
-static inline int starts_of(struct world *w, const char *name)
-{
-    lock(w);
-    int n = fake_find(&w->engine, name)->starts;
-    unlock(w);
-    return n;
-}
-
 /* ---- a Job that nobody wants ----
  * It is removed when no other one is missing, and after those that were made before it. So its end says
  * that the pool has done what there was to do. */
@@ -352,20 +315,24 @@ static inline void assert_over(struct world *w, const char *id)
     assert_null(doc);
 }
 
-/* Waits until the step has a Job of its own, and claims it there. */
+/* Waits until the step has a Job of its own, and claims it there. As a runner does, it asks again while
+ * the reference to the Job is not written. */
 static inline struct runner claim_own(struct world *w, const char *step)
 {
-    const struct fake_step *s = await_start(w, step);
     cJSON *doc = NULL;
-    struct df_err err = {0};
-    lock(w);
-    const struct fake_step job = *s;
-    unlock(w);
-    if (claim_as(w, &job, &pod_a, CLAIM_A, &doc, &err) < 0)
-        fail_msg("claim of %s: %s", step, err.message);
-    struct runner r = runner_of(w, &job, doc);
-    df_json_wipe(doc);
-    return r;
+    for (;;) {
+        struct df_err err = {0};
+        (void)await_start(w, step);
+        const struct fake_step job = fake_look(w, step);
+        if (claim_as(w, &job, &pod_a, CLAIM_A, &doc, &err) == 0) {
+            struct runner r = runner_of(w, &job, doc);
+            df_json_wipe(doc);
+            return r;
+        }
+        if (err.cls != DF_ERR_RETRY)
+            fail_msg("claim of %s: %s", step, err.message);
+        (void)sched_yield();
+    }
 }
 
 /* The result, and the end of the pod in which the step was. */

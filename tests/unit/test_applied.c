@@ -350,10 +350,7 @@ static void a_run_of_an_unknown_action_ends_after_its_step_that_is_under_way(voi
     patch(w, DF_KIND_RUN, "net-1", "spec", "action", "'dance'");
     assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "ann", NULL, NULL, NULL),
                      0);
-    (void)pthread_mutex_lock(&w->engine.lock);
-    while (!fake_find(&w->engine, "net-1-plan")->cancels)
-        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
-    (void)pthread_mutex_unlock(&w->engine.lock);
+    await_cancel(w, "net-1-plan");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-2-plan"));
     report(&r, "{'exitCode':1,'reason':'Canceled','message':'interrupted'}");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");

@@ -105,7 +105,7 @@ static void it_goes_at_once_when_it_is_deleted(void **state)
             break;
         wait_for_change(w, mark);
     }
-    assert_int_equal(fake_find(&w->engine, "net-1-plan")->cancels, 0);
+    assert_int_equal(fake_look(w, "net-1-plan").cancels, 0);
 }
 
 static void one_that_asks_for_nothing_has_failed(void **state)

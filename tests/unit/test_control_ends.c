@@ -24,10 +24,7 @@ static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
         df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "ann", "wrong branch", NULL, NULL), 0);
     assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "bob", NULL, NULL, NULL),
                      0);
-    (void)pthread_mutex_lock(&w->engine.lock);
-    while (!fake_find(&w->engine, "net-1-plan")->cancels)
-        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
-    (void)pthread_mutex_unlock(&w->engine.lock);
+    await_cancel(w, "net-1-plan");
     await_value(w, DF_KIND_RUN, "net-1", "status.message",
                 "is canceled: waits for the end of step net-1-plan, whose grace period is 900s");
     report(&r, "{'exitCode':1,'reason':'Canceled','message':'interrupted'}");
@@ -396,14 +393,11 @@ static void stopping_with_cancel_ends_what_runs_and_starts_nothing(void **state)
     struct runner r = claim(w, "net-1-plan");
     run(w, "dns", AUTO);
     assert_int_equal(pthread_create(&stopper, NULL, stop_canceling, w), 0);
-    (void)pthread_mutex_lock(&w->engine.lock);
-    while (!fake_find(&w->engine, "net-1-plan")->cancels)
-        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
-    (void)pthread_mutex_unlock(&w->engine.lock);
+    await_cancel(w, "net-1-plan");
     report(&r, "{'exitCode':1,'reason':'Canceled'}");
     (void)pthread_join(stopper, NULL);
     assert_value(w, DF_KIND_RUN, "net-1", "spec.cancel.reason", "the spawner was stopped");
-    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
+    assert_int_equal(fake_look(w, "dns-1-plan").creates, 0);
 }
 
 /* More live steps of another engine than the store lists at once. */

@@ -136,7 +136,7 @@ static void steps_in_pods_live_on_when_the_spawner_stops(void **state)
     (void)claim(w, "net-1-plan");
     df_control_stop(w->s.control, true);
     assert_value(w, DF_KIND_RUN, "net-1", "spec.cancel", "");
-    assert_int_equal(fake_find(&w->engine, "net-1-plan")->cancels, 0);
+    assert_int_equal(fake_look(w, "net-1-plan").cancels, 0);
 }
 
 static void a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end(void **state)
@@ -155,8 +155,8 @@ static void a_cluster_that_cannot_be_watched_keeps_no_step_from_its_end(void **s
     assert_value(w, DF_KIND_RUN, "dns-1", "status.reason", "NeverClaimed");
     DF_FREE char *message = value_of(w, DF_KIND_RUN, "dns-1", "status.message");
     assert_non_null(strstr(message, "the list of jobs is not there yet"));
-    assert_int_equal(fake_find(&w->engine, "net-1-plan")->starts, 1);
-    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->starts, 1);
+    assert_int_equal(fake_look(w, "net-1-plan").starts, 1);
+    assert_int_equal(fake_look(w, "dns-1-plan").starts, 1);
 }
 
 static void observe_cause(struct world *w, const char *step, const char *cause)

@@ -123,8 +123,8 @@ static struct runner begin_apply(struct world *w, struct runner *ret_plan)
 
 static void assert_one_pod(struct world *w)
 {
-    assert_int_equal(fake_find(&w->engine, PLAN)->starts, 1);
-    assert_int_equal(fake_find(&w->engine, APPLY)->creates, 0);
+    assert_int_equal(fake_look(w, PLAN).starts, 1);
+    assert_int_equal(fake_look(w, APPLY).creates, 0);
 }
 
 /* ---- one pod ---- */
@@ -180,7 +180,7 @@ static void the_apply_has_the_slot_of_its_plan(void **state)
     make_executor(w, "dns", "");
     run(w, "dns", AUTO);
     await_condition(w, "dns-1-plan", "1 step runs, the limit is 1 (limits.steps); it is the next");
-    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
+    assert_int_equal(fake_look(w, "dns-1-plan").creates, 0);
     assert_int_equal(try_result(&apply, APPLIED, NULL), 0);
     end_processes(w, PLAN, 0, "exited with code 0");
     (void)await_start(w, "dns-1-plan"); /* the slot is free */
@@ -350,10 +350,7 @@ static int cancel_run(struct world *w)
 
 static void await_cancels(struct world *w, const char *step)
 {
-    (void)pthread_mutex_lock(&w->engine.lock);
-    while (!fake_find(&w->engine, step)->cancels)
-        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
-    (void)pthread_mutex_unlock(&w->engine.lock);
+    await_cancel(w, step);
 }
 
 static void a_cancel_reaches_the_apply_in_the_pod(void **state)

@@ -69,7 +69,7 @@ static void a_deleted_step_is_woken_by_the_end_of_its_run(void **state)
     int64_t wake_us = 0;
     begin_planned(w);
     struct df_queue *q = reopen_loop(w);
-    fake_find(&w->engine, "net-1-plan")->seen.is_gone = true;
+    set_gone(w, "net-1-plan");
     delete (w, DF_KIND_TASK_ACTION, "net-1-plan");
     while (df_reconcile_task(w->s.control, "net-1-plan", &wake_us, NULL) != DF_PASS_PAUSE)
         ; /* it may have to be finalized first */
@@ -148,7 +148,7 @@ static void the_audit_trail_has_a_deletion_before_anybody_sees_its_end(void **st
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Discarded");
     await_settled(w);
     assert_int_equal(df_store_watch(w->s.store, on_removal, &v, NULL), 0);
-    fake_find(&w->engine, "net-1-plan")->seen.is_gone = true;
+    set_gone(w, "net-1-plan");
     delete (w, DF_KIND_TASK_ACTION, "net-1-plan");
     await_gone(w, DF_KIND_TASK_ACTION, "net-1-plan");
     delete (w, DF_KIND_RUN, "net-1");

@@ -195,6 +195,24 @@ static void a_try_that_is_lost_while_its_reference_is_held_counts(void **state)
     await_ref(w, STEP);
 }
 
+/* Between the read of a document and the look at what is held, the one may have taken up the other. */
+static void a_reference_is_seen_that_was_written_since_the_document_was_read(void **state)
+{
+    struct world *w = *state;
+    DF_SHARED const cJSON *task = NULL;
+    int64_t due_us = -1;
+    (void)await_start(w, STEP);
+    await_held(w, true);
+    df_control_stop(w->s.control, false);
+    assert_int_equal(df_store_look_for(w->s.store, DF_KIND_TASK_ACTION, STEP, &task, NULL), 0);
+    assert_null(df_json_at(task, "status.engineRef"));
+    assert_int_equal(df_task_write_held(&w->s, STEP, NULL), 0);
+    assert_false(holds(w));
+    assert_int_equal(df_held_ref_show(&w->s, &task, &due_us, NULL), 0);
+    assert_string_equal(df_json_str(task, "status.engineRef.name"), STEP);
+    assert_int_equal(due_us, 0);
+}
+
 static void of_a_step_that_has_ended_nothing_is_held(void **state)
 {
     struct world *w = *state;
@@ -221,6 +239,7 @@ int main(void)
         TEST(a_pod_is_checked_against_what_is_held),
         TEST(a_pod_does_not_claim_for_the_job_that_follows_its_own),
         TEST(a_try_that_is_lost_while_its_reference_is_held_counts),
+        TEST(a_reference_is_seen_that_was_written_since_the_document_was_read),
         TEST(of_a_step_that_has_ended_nothing_is_held),
     };
     return cmocka_run_group_tests_name("held_refs", tests, make_keys, free_keys);

@@ -178,7 +178,7 @@ static void a_step_whose_class_was_taken_away_fails_before_it_starts(void **stat
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "InvalidPlacement");
     assert_value(w, DF_KIND_RUN, "net-1", "status.message", UNKNOWN);
-    assert_int_equal(fake_find(&w->engine, "net-1-plan")->creates, 0);
+    assert_int_equal(fake_look(w, "net-1-plan").creates, 0);
 }
 
 #define CONFIGURED(f) cmocka_unit_test_setup_teardown(f, world_setup, teardown_configured)

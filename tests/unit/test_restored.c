@@ -46,14 +46,6 @@ static void restore_net(struct world *w)
     restore(w, DF_KIND_TASK_ACTION, PLAN);
 }
 
-static int creates_of(struct world *w, const char *step)
-{
-    (void)pthread_mutex_lock(&w->engine.lock);
-    int n = fake_find(&w->engine, step)->creates;
-    (void)pthread_mutex_unlock(&w->engine.lock);
-    return n;
-}
-
 static void a_run_is_canceled_and_its_step_does_not_begin(void **state)
 {
     struct world *w = *state;
@@ -61,7 +53,7 @@ static void a_run_is_canceled_and_its_step_does_not_begin(void **state)
     start(w);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Canceled");
     await_settled(w);
-    assert_int_equal(creates_of(w, PLAN), 0);
+    assert_int_equal(fake_look(w, PLAN).creates, 0);
 }
 
 /* As after a backup that copied one object after the other. */
@@ -72,7 +64,7 @@ static void a_step_without_its_run_does_not_begin(void **state)
     assert_int_equal(df_store_remove(w->s.store, DF_KIND_RUN, "net-1", NULL, NULL), 0);
     start(w);
     await_settled(w);
-    assert_int_equal(creates_of(w, PLAN), 0);
+    assert_int_equal(fake_look(w, PLAN).creates, 0);
 }
 
 /* ---- what cannot be canceled ---- */
@@ -106,7 +98,7 @@ static void what_cannot_be_canceled_is_held_and_all_others_go_on(void **state)
 {
     struct world *w = *state;
     start_with_refusals(w);
-    assert_int_equal(creates_of(w, PLAN), 0);
+    assert_int_equal(fake_look(w, PLAN).creates, 0);
     assert_value(w, DF_KIND_RUN, "net-1", "spec.cancel", "");
 }
 
@@ -119,7 +111,7 @@ static void what_is_held_is_canceled_when_nobody_refuses_it_any_more(void **stat
     df_queue_wake(w->s.control->queue, DF_KIND_TASK_ACTION, PLAN);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Canceled");
     await_settled(w);
-    assert_int_equal(creates_of(w, PLAN), 0);
+    assert_int_equal(fake_look(w, PLAN).creates, 0);
 }
 
 int main(void)

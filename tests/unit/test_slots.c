@@ -143,9 +143,9 @@ static void the_higher_priority_starts_first_whenever_it_came(void **state)
     await_message(w, "high-1-plan", "1 step runs, the limit is 1 (limits.steps); it is the next");
     report(&r, NOTHING_TO_DO);
     finish(w, "high-1-plan");
-    assert_int_equal(fake_find(&w->engine, "low-1-plan")->creates, 0);
+    assert_int_equal(fake_look(w, "low-1-plan").creates, 0);
     r = claim(w, "mean-1-plan");
-    assert_int_equal(fake_find(&w->engine, "low-1-plan")->creates, 0);
+    assert_int_equal(fake_look(w, "low-1-plan").creates, 0);
     report(&r, NOTHING_TO_DO);
     finish(w, "low-1-plan");
     await_settled(w);
@@ -167,7 +167,7 @@ static void what_has_begun_is_finished_before_another_run_begins(void **state)
     await_refused(w, "net-1-apply");
     report(&high, NOTHING_TO_DO);
     (void)await_start(w, "net-1-apply");
-    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
+    assert_int_equal(fake_look(w, "dns-1-plan").creates, 0);
     play_apply(w, "net-1-apply");
     finish(w, "dns-1-plan");
     await_settled(w);
@@ -262,7 +262,7 @@ static void a_class_has_a_limit_of_its_own_and_holds_back_nobody_else(void **sta
         "1 step of the class gpu runs, the limit is 1 (classes.gpu.limit); it is the next");
     ask(w, "web", "'class':'gpu'", "{'action':'dry-run','class':'small'}");
     finish(w, "web-1-plan");
-    assert_int_equal(fake_find(&w->engine, "dns-1-plan")->creates, 0);
+    assert_int_equal(fake_look(w, "dns-1-plan").creates, 0);
     report(&r, NOTHING_TO_DO);
     finish(w, "dns-1-plan");
     await_settled(w);

@@ -25,7 +25,7 @@ static void an_apply_is_claimed_by_the_runner_that_was_made_beside_its_plan(void
     assert_value(w, DF_KIND_TASK_ACTION, APPLY, "status.engineRef.hostUid", j.id);
     assert_value(w, DF_KIND_TASK_ACTION, APPLY, "status.claimedBy.podUid", "pod-b");
     end_apply(w, &apply, j.id);
-    assert_int_equal(creates_of(w, APPLY), 0);
+    assert_int_equal(fake_look(w, APPLY).creates, 0);
     assert_int_equal(jobs_made(w), 1);
     assert_over(w, j.id);
 }
@@ -349,7 +349,7 @@ static void an_apply_whose_runner_died_gets_a_job_of_its_own_and_starts_once(voi
     end_apply(w, &apply, APPLY);
     assert_over(w, j.id);
     assert_true(is_removed(w, j.id));
-    assert_int_equal(starts_of(w, APPLY), 1);
+    assert_int_equal(fake_look(w, APPLY).starts, 1);
     assert_int_equal(jobs_made(w), 1);
     assert_value(w, DF_KIND_TASK_ACTION, APPLY, "status.systemFailures", "");
     assert_value(w, DF_KIND_TASK_ACTION, APPLY, "status.engineRef.hostUid", "");
@@ -401,7 +401,7 @@ static void an_apply_that_is_faster_than_its_runner_has_a_job_of_its_own(void **
         release(w);
         await_removed(w, await_job(w, "net-1", 1).id);
         end_apply(w, &apply, APPLY);
-        assert_int_equal(starts_of(w, APPLY), 1);
+        assert_int_equal(fake_look(w, APPLY).starts, 1);
         assert_int_equal(jobs_made(w), 1);
         new_world(state);
     }

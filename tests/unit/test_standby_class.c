@@ -90,7 +90,7 @@ static void a_step_of_the_class_takes_a_runner_and_another_one_comes(void **stat
     run(w, "net", ASKING);
     struct runner plan = claim_offer(w, j.id);
     assert_string_equal(plan.name, PLAN);
-    assert_int_equal(creates_of(w, PLAN), 0);
+    assert_int_equal(fake_look(w, PLAN).creates, 0);
     struct standby_job next = await_runner(w, "", 2);
     finish_plan(&plan, j.id, "net-1");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");

@@ -122,7 +122,7 @@ static void an_apply_that_works_in_its_runner_outlives_a_change_of_the_leader(vo
     begin_blind(w);
     assert_false(is_removed(w, j.id));
     end_apply(w, &apply, j.id);
-    assert_int_equal(creates_of(w, APPLY), 0);
+    assert_int_equal(fake_look(w, APPLY).creates, 0);
 }
 
 static void a_step_that_works_for_long_in_a_runner_of_its_class_outlives_it_too(void **state)
@@ -149,7 +149,7 @@ static void an_offer_that_its_runner_did_not_hear_is_made_again(void **state)
     run_in(w, j.id);
     change_leader(w);
     assert_string_equal(claim_offer(w, j.id).name, PLAN);
-    assert_int_equal(creates_of(w, PLAN), 0);
+    assert_int_equal(fake_look(w, PLAN).creates, 0);
 }
 
 /* Its TaskAction is taken away while nobody leads: only the run says where it is. */
@@ -171,7 +171,7 @@ static void a_lost_step_outlives_a_change_of_the_leader(void **state)
     struct world *w = *state;
     struct standby_job j = lose_step(w);
     begin_leader(w);
-    await_true(w, fake_find(&w->engine, j.id)->cancels > 0);
+    await_cancel(w, j.id);
     skip_seconds(w, 200);
     await_pool(w);
     assert_false(is_removed(w, j.id));
@@ -184,7 +184,7 @@ static void a_leader_without_standby_runners_ends_a_lost_step_too(void **state)
     struct world *w = *state;
     struct standby_job j = lose_step(w);
     begin_plain_leader(w);
-    await_true(w, fake_find(&w->engine, j.id)->cancels > 0);
+    await_cancel(w, j.id);
     assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
     end_lost(w, j.id);
 }

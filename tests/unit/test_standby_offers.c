@@ -141,7 +141,7 @@ static void a_runner_that_claims_while_its_offer_is_taken_back_keeps_the_step(vo
     leave_writes_alone();
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
     end_apply(w, &apply, j.id);
-    assert_int_equal(creates_of(w, APPLY), 0);
+    assert_int_equal(fake_look(w, APPLY).creates, 0);
 }
 
 static bool notes_apply(enum df_kind kind, const cJSON *doc)
@@ -348,14 +348,6 @@ static void the_sweep_leaves_a_runner_that_has_its_step(void **state)
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
 }
 
-static int cancels_of(struct world *w, const char *id)
-{
-    lock(w);
-    int n = fake_find(&w->engine, id)->cancels;
-    unlock(w);
-    return n;
-}
-
 /* The pass over the step ends the pod. */
 static void the_sweep_forgets_a_runner_whose_step_is_over_when_its_pod_has_ended(void **state)
 {
@@ -371,7 +363,7 @@ static void the_sweep_forgets_a_runner_whose_step_is_over_when_its_pod_has_ended
     end_processes(w, "standby-old", 0, "exited with code 0");
     await_sweep(w, "standby-2", another);
     assert_false(is_known(w, "standby-old"));
-    assert_int_equal(cancels_of(w, "standby-old"), 0);
+    assert_int_equal(fake_look(w, "standby-old").cancels, 0);
 }
 
 /* ---- a step that was taken away by force ---- */
@@ -389,7 +381,7 @@ static void a_run_waits_for_the_pod_of_a_lost_apply_that_it_had_not_noted(void *
     (void)claim_offer(w, j.id);
     take_away(w, APPLY);
     leave_writes_alone();
-    await_true(w, fake_find(&w->engine, j.id)->cancels > 0);
+    await_cancel(w, j.id);
     assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
     end_lost(w, j.id);
 }

@@ -125,7 +125,7 @@ static void a_step_whose_runners_are_lost_before_the_claim_fails_with_the_fourth
     assert_history(w, STEP,
                    "Queued Initializing RetryableFailure Initializing RetryableFailure "
                    "Initializing RetryableFailure Initializing RetryableFailure PermanentFailure");
-    assert_int_equal(fake_find(&w->engine, STEP)->creates, 4);
+    assert_int_equal(fake_look(w, STEP).creates, 4);
 }
 
 /* The engine is asked for a new runner, and nothing of the lost one counts any more. */
@@ -138,7 +138,7 @@ static void another_try_keeps_nothing_of_the_one_before(void **state)
     const struct fake_step lost = *await_start(w, STEP);
     lose_try(w, 1);
     struct runner r = claim(w, STEP);
-    assert_int_equal(fake_find(&w->engine, STEP)->creates, 2);
+    assert_int_equal(fake_look(w, STEP).creates, 2);
     await_ref(w, STEP); /* after the start */
     DF_JSON cJSON *document = NULL;
     struct df_err err = {0};
@@ -199,14 +199,6 @@ static void delete_document(struct world *w, const char *name)
         df_store_modify(w->s.store, DF_KIND_TASK_ACTION, name, set_deleted, NULL, NULL, NULL), 0);
 }
 
-static void set_gone(struct world *w, const char *name)
-{
-    (void)pthread_mutex_lock(&w->engine.lock);
-    fake_find(&w->engine, name)->seen.is_gone = true;
-    (void)pthread_mutex_unlock(&w->engine.lock);
-    df_control_notify(w->s.control, name);
-}
-
 static void await_gone(struct world *w, const char *name)
 {
     for (;;) {
@@ -227,10 +219,7 @@ static void a_deleted_step_is_aborted_and_its_document_goes_after_its_processes(
     begin(w, AUTO);
     struct runner r = claim(w, STEP);
     delete_document(w, STEP);
-    (void)pthread_mutex_lock(&w->engine.lock);
-    while (fake_find(&w->engine, STEP)->cancels == 0)
-        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
-    (void)pthread_mutex_unlock(&w->engine.lock);
+    await_cancel(w, STEP);
     report(&r, "{'exitCode':1,'reason':'Canceled','message':'interrupted'}");
     await_phase(w, "net-1", "Canceled");
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.reason", "Aborted");
@@ -265,7 +254,7 @@ static void a_deleted_plan_stays_until_its_run_is_over(void **state)
     begin(w, "{'action':'provision'}");
     play_plan(w, "net-1", STEP);
     await_phase(w, "net-1", "WaitingApproval");
-    fake_find(&w->engine, STEP)->seen.is_gone = true;
+    set_gone(w, STEP);
     delete_document(w, STEP);
     assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_ADMIN, "tester", NULL, NULL),
                      0);

@@ -288,7 +288,7 @@ static struct runner begin_apply(struct world *w, const char *spec, const char *
     return r;
 }
 
-static void lock(struct world *w, const struct runner *r)
+static void lock_state(struct world *w, const struct runner *r)
 {
     DF_JSON cJSON *info = json("{'ID':'1','Operation':'OperationTypeApply','Who':'tofu'}");
     DF_FREE char *executor = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
@@ -311,7 +311,7 @@ static void put_state(struct world *w, const struct runner *r, const char *resou
         fail_msg("%s", err.message);
 }
 
-static void unlock(struct world *w)
+static void unlock_state(struct world *w)
 {
     const struct df_state_unlocker admin = {.may_force = true};
     DF_FREE char *executor = value_of(w, DF_KIND_EXECUTOR, "net", "metadata.uid");
@@ -336,7 +336,7 @@ static void a_runner_that_tells_of_a_killed_tool_leaves_a_list(void **state)
 {
     struct world *w = *state;
     struct runner r = begin_apply(w, "", MADE(A, "1") MADE(B, "2"));
-    lock(w, &r);
+    lock_state(w, &r);
     put_state(w, &r, "[" HAS("a", "1") "]");
     report(&r, FAILED);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
@@ -349,7 +349,7 @@ static void a_runner_that_died_with_its_tool_leaves_a_list(void **state)
 {
     struct world *w = *state;
     struct runner r = begin_apply(w, "", MADE(A, "1") BEGIN(B));
-    lock(w, &r);
+    lock_state(w, &r);
     end_processes(w, "net-1-apply", -1, "killed by signal 9");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_listed(w, "t.a=1 t.b?");
@@ -361,7 +361,7 @@ static void a_lock_that_the_dead_left_shows_that_the_tool_was_cut_off(void **sta
 {
     struct world *w = *state;
     struct runner r = begin_apply(w, "", BEGIN(A));
-    lock(w, &r);
+    lock_state(w, &r);
     end_processes(w, "net-1-apply", -1, "killed by signal 9");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_listed(w, "t.a?");
@@ -375,9 +375,9 @@ static void a_tool_that_stored_its_state_and_unlocked_leaves_none(void **state)
 {
     struct world *w = *state;
     struct runner r = begin_apply(w, "", MADE(A, "1") BEGIN(B));
-    lock(w, &r);
+    lock_state(w, &r);
     put_state(w, &r, "[" HAS("a", "1") "]");
-    unlock(w);
+    unlock_state(w);
     end_processes(w, "net-1-apply", -1, "killed by signal 9");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_listed(w, "");
@@ -388,7 +388,7 @@ static void a_state_from_before_the_step_knows_nothing_of_it(void **state)
     struct world *w = *state;
     struct runner r = begin_apply(w, "", BEGIN(A));
     put_state(w, NULL, "[" HAS("a", "old") "]");
-    lock(w, &r);
+    lock_state(w, &r);
     report(&r, FAILED);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_listed(w, "t.a?");
@@ -398,7 +398,7 @@ static void an_errored_state_counts_as_a_state(void **state)
 {
     struct world *w = *state;
     struct runner r = begin_apply(w, "", MADE(A, "1") MADE(B, "2"));
-    lock(w, &r);
+    lock_state(w, &r);
     DF_FREE char *text =
         unquote("{'version':4,'serial':7,'lineage':'l','resources':[" HAS("a", "1") "]}");
     char *path = df_fs_join(w->dir, "errored");
@@ -427,7 +427,7 @@ static void an_encrypted_state_is_said_not_to_be_compared(void **state)
 {
     struct world *w = *state;
     struct runner r = begin_apply(w, "", MADE(A, "1"));
-    lock(w, &r);
+    lock_state(w, &r);
     put_state(w, &r, "null");
     report(&r, FAILED);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
@@ -440,7 +440,7 @@ static void a_state_that_is_too_large_is_said_not_to_be_compared(void **state)
 {
     struct world *w = *state;
     struct runner r = begin_apply(w, "", MADE(A, "1"));
-    lock(w, &r);
+    lock_state(w, &r);
     DF_FREE char *blanks = malloc(DF_LIMIT_STATE_COMPARED + 1);
     memset(blanks, ' ', DF_LIMIT_STATE_COMPARED);
     blanks[DF_LIMIT_STATE_COMPARED] = '\0';
@@ -481,7 +481,7 @@ static void an_event_that_lies_across_two_reads_is_seen(void **state)
     struct runner r = begin_apply(w, "", MADE(A, "1"));
     DF_FREE char *before = unquote(MADE(A, "1"));
     add_events(w, &r, DF_LIMIT_EVENT_LINE - strlen(before) - 10, "\n" DONE(B, "2"));
-    lock(w, &r);
+    lock_state(w, &r);
     report(&r, FAILED);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_listed(w, "t.a=1 t.b=2");
@@ -492,7 +492,7 @@ static void a_line_that_is_longer_than_an_event_may_be_hides_none_behind_it(void
     struct world *w = *state;
     struct runner r = begin_apply(w, "", MADE(A, "1"));
     add_events(w, &r, 3 * DF_LIMIT_EVENT_LINE + 100, "\n" MADE(B, "2"));
-    lock(w, &r);
+    lock_state(w, &r);
     report(&r, FAILED);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_listed(w, "t.a=1 t.b=2");
@@ -502,7 +502,7 @@ static void an_apply_that_succeeded_has_none(void **state)
 {
     struct world *w = *state;
     struct runner r = begin_apply(w, "", MADE(A, "1"));
-    lock(w, &r);
+    lock_state(w, &r);
     report(&r, APPLIED);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
     assert_value(w, DF_KIND_TASK_ACTION, "net-1-apply", "status.unrecorded", "");

@@ -206,14 +206,6 @@ static void assert_conflict(int result, const struct df_err *err)
     assert_string_equal(err->reason, "WrongState");
 }
 
-static void await_cancel(struct world *w, const char *name)
-{
-    (void)pthread_mutex_lock(&w->engine.lock);
-    while (fake_find(&w->engine, name)->cancels == 0)
-        (void)pthread_cond_wait(&w->engine.changed, &w->engine.lock);
-    (void)pthread_mutex_unlock(&w->engine.lock);
-}
-
 static void a_workflow_that_ended_is_deleted_with_what_its_engine_keeps(void **state)
 {
     struct world *w = *state;
