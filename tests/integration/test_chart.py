@@ -734,7 +734,7 @@ def test_a_namespace_goes_with_a_release_and_an_apply_in_it_and_the_log_says_wha
     assert "its documents are let go" in said[0]
     assert "executor net: these resources stay, and no state will contain them: terraform_data.a" in said[0]
     assert f"executor busy: step {run}-apply is in the middle of an apply" in said[0]
-    assert "in none: terraform_data.first" in said[0]
+    assert "are in no state: terraform_data.first" in said[0]
     wait_for("the apply to end", lambda: not [p for p in steps.get("pods") if p["status"]["phase"] == "Running"])
 
 
