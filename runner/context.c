@@ -15,6 +15,12 @@ void df_context_free(struct df_context *c)
     free(c->fifo_path);
 }
 
+struct df_step_wall_request df_context_wall(const struct df_context *c)
+{
+    return (struct df_step_wall_request){
+        .isolation = c->isolation, .step = c->doc, .dirs = c->dirs, .tool = c->tool.path};
+}
+
 int df_context_renew(struct df_context *c, struct df_err *err)
 {
     struct df_context next = {.source = c->source, .kept = c->kept, .is_kept = true};

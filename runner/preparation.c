@@ -50,8 +50,9 @@ static void get_tool(const struct df_preparation *p)
     struct df_tool tool = {0};
     struct df_err why = {0};
     char version[DF_VERSION_TEXT];
-    bool is_local = !df_json_at(p->doc, "expected");
-    if (df_toolchain_of_step(p->doc, is_local, &p->stop, &tool, &why) < 0) {
+    const struct df_tool_request how = {.stop = &p->stop,
+                                        .is_local = !df_json_at(p->doc, "expected")};
+    if (df_toolchain_of_step(p->doc, &how, &tool, &why) < 0) {
         df_info("the tool is not ready: %s", why.message);
         return;
     }

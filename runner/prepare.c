@@ -158,7 +158,9 @@ int df_prepare_source(struct df_context *c, struct df_err *err)
 static int find_tool(struct df_context *c, struct df_err *err)
 {
     const char *planned = df_json_str(c->doc, "expected.toolVersion");
-    if (df_toolchain_of_step(c->doc, false, df_stop_flag(c->stop), &c->tool, err) == 0)
+    const struct df_step_wall_request wall = df_context_wall(c);
+    const struct df_tool_request how = {.stop = df_stop_flag(c->stop), .wall = &wall};
+    if (df_toolchain_of_step(c->doc, &how, &c->tool, err) == 0)
         return 0;
     if (!planned || !df_streq(err->reason, "ToolMissing"))
         return df_err_reason(err, "ToolMissing");
@@ -265,8 +267,7 @@ int df_prepare_workspace(struct df_context *c, struct df_err *err)
         return df_err_reason(err, "RunnerFailed");
     say_cli_config(c);
     const char *cache = df_json_str(c->doc, "providers.pluginCacheDirectory");
-    const struct df_step_wall_request wall = {
-        .isolation = c->isolation, .step = c->doc, .dirs = c->dirs, .tool = c->tool.path};
+    const struct df_step_wall_request wall = df_context_wall(c);
     if (df_plugin_stage_make_cache(cache, err) < 0 ||
         (c->isolation->is_on && df_step_wall_make(&wall, &c->wall, err) < 0))
         return df_err_reason(err, "RunnerFailed");

@@ -94,13 +94,15 @@ int df_terrakube_begin(struct df_context *c, struct df_err *err)
 static int find_tool(struct df_context *c, struct df_err *err)
 {
     struct df_terrakube *t = c->terrakube;
+    const struct df_step_wall_request wall = df_context_wall(c);
     const struct df_terrakube_tool_request r = {.settings = t->settings,
                                                 .payload = t->payload,
                                                 .uses_storage = t->storage != NULL,
                                                 .tools = df_json_at(c->doc, "tools"),
                                                 .path_env = getenv("PATH"),
                                                 .output = c->output,
-                                                .stop = df_stop_flag(c->stop)};
+                                                .stop = df_stop_flag(c->stop),
+                                                .wall = &wall};
     if (df_terrakube_tool_find(&r, &c->tool, err) < 0)
         return -1;
     return df_stopped(df_stop_flag(c->stop))

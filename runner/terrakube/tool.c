@@ -299,7 +299,8 @@ int df_terrakube_tool_find(const struct df_terrakube_tool_request *r, struct df_
                                  .tools = r->tools,
                                  .path_env = r->path_env,
                                  .stop = r->stop,
-                                 .is_local = true},
+                                 .is_local = true,
+                                 .wall = r->wall},
                        .cache = df_json_str(r->tools, "cacheDirectory")};
     struct df_err here = {0}, why = {0};
     s.program = df_tool_kind_program(s.tools.kind);

@@ -21,9 +21,10 @@ struct df_terrakube_tool_request {
     bool uses_storage;  /* Terrakube's: it is asked for seconds, and passed over when it is away */
     const cJSON *tools; /* as in a step document: directories, searchPath,
                                              cacheDirectory, caFile; its `index` is not used */
-    const char *path_env;      /* or NULL */
-    struct df_output *output;  /* notes */
-    const volatile bool *stop; /* or NULL */
+    const char *path_env;                    /* or NULL */
+    struct df_output *output;                /* notes */
+    const volatile bool *stop;               /* or NULL */
+    const struct df_step_wall_request *wall; /* see struct df_tool_request */
 };
 
 /* Reasons ToolMissing (range, places, index), ToolChecksum. The caller frees *ret. */

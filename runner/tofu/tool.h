@@ -22,6 +22,8 @@ enum df_hcl_tool df_tool_kind_hcl(enum df_tool_kind kind);
 /* Class USER, reason InvalidStep, for another name. */
 int df_tool_kind_parse(const char *name, enum df_tool_kind *ret, struct df_err *err) DF_MUST_CHECK;
 
+struct df_step_wall_request;
+
 /* What a step asks for. All borrowed. */
 struct df_tool_request {
     enum df_tool_kind kind;
@@ -30,6 +32,9 @@ struct df_tool_request {
     const char *path_env;      /* PATH to search, or NULL */
     const volatile bool *stop; /* ends a download when true, or NULL */
     bool is_local;             /* only what is installed here: nothing is downloaded */
+    /* The wall of the step, whose `tool` is not used: of each program that is asked for its version,
+     * which a module may have put where it is searched. NULL, or its isolation off: none. */
+    const struct df_step_wall_request *wall;
 };
 
 struct df_tool {

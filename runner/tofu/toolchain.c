@@ -14,22 +14,40 @@
 #include "common/process/process.h"
 #include "runner/tofu/image_records.h"
 #include "runner/tofu/installed.h"
+#include "runner/tofu/isolation.h"
 #include "runner/tofu/release.h"
 
 enum { PROBE_TIMEOUT_MS = 60000, MAX_ENTRIES = 1000 };
 
 /* ---- what a program is ---- */
 
-static int ask_version(const char *path, struct df_tool *ret, struct df_err *err)
+/* As the step's commands will be started. */
+static int make_wall(const struct df_tool_request *r, const char *path, struct df_step_wall *ret,
+                     struct df_err *err)
+{
+    if (!r->wall || !r->wall->isolation->is_on)
+        return 0;
+    struct df_step_wall_request q = *r->wall;
+    q.tool = path;
+    return df_step_wall_make(&q, ret, err);
+}
+
+static int ask_version(const struct df_tool_request *r, const char *path, struct df_tool *ret,
+                       struct df_err *err)
 {
     const char *const argv[] = {path, "version", NULL};
     const char *const env[] = {"CHECKPOINT_DISABLE=1", "HOME=/nonexistent",
                                "TF_CLI_CONFIG_FILE=/dev/null", NULL};
-    const struct df_process_options o = {
+    DF_CLEANUP(df_step_wall_free) struct df_step_wall wall = {0};
+    struct df_process_options o = {
         .argv = argv, .env = env, .stdin_fd = -1, .no_core = true, .death_signal = 9};
     DF_BUF struct df_buf out = DF_BUF_INIT(64 * DF_KIB);
     DF_BUF struct df_buf tail = DF_BUF_INIT(4 * DF_KIB);
     int code;
+    if (make_wall(r, path, &wall, err) < 0)
+        return -1;
+    o.wall = wall.wall.len ? &wall.wall : NULL;
+    o.limits = wall.limits;
     if (df_process_run(&o, PROBE_TIMEOUT_MS, &out, &tail, &code, err) < 0)
         return -1;
     if (code != 0)
@@ -66,8 +84,10 @@ static void remember(const char *cache, const char *memo, const struct df_tool *
         return;
 }
 
-static int identify(const char *cache, const char *path, struct df_tool *ret, struct df_err *err)
+static int identify(const struct df_tool_request *r, const char *path, struct df_tool *ret,
+                    struct df_err *err)
 {
+    const char *cache = df_json_str(r->tools, "cacheDirectory");
     struct stat st;
     if (stat(path, &st) < 0)
         return df_fail_errno(err, errno, "%s", path);
@@ -75,7 +95,7 @@ static int identify(const char *cache, const char *path, struct df_tool *ret, st
     /* The image's record first: others may write into the cache. */
     if (df_image_record_read(DF_IMAGE_RECORDS, path, ret, NULL) == 0 || recall(memo, ret) == 0)
         return 0;
-    if (ask_version(path, ret, err) < 0)
+    if (ask_version(r, path, ret, err) < 0)
         return -1;
     remember(cache, memo, ret);
     return 0;
@@ -118,7 +138,7 @@ static int consider(struct search *s, const char *path, struct df_err *err)
     if (!is_program(path))
         return 0;
     struct df_err why = {0};
-    if (identify(s->cache, path, &t, &why) < 0) {
+    if (identify(s->request, path, &t, &why) < 0) {
         add_location(&s->found, why.message, path);
         return 0;
     }
@@ -222,7 +242,7 @@ static int download_tool(struct search *s, struct df_err *err)
     }
     if (df_release_fetch(s->request, &s->constraint, &path, &why) < 0)
         return fail_missing(s, &why, err);
-    if (identify(s->cache, path, &s->best, err) < 0)
+    if (identify(s->request, path, &s->best, err) < 0)
         return df_err_wrap(err, "downloaded %s", path);
     if (s->best.kind != s->request->kind || !df_constraint_allows(&s->constraint, &s->best.version))
         return df_fail_reason(err, DF_ERR_USER, "ToolMissing",
@@ -273,17 +293,15 @@ int df_toolchain_find_any(const struct df_tool_request *r, struct df_tool *ret, 
                           first.message);
 }
 
-int df_toolchain_of_step(const cJSON *step, bool is_local, const volatile bool *stop,
-                         struct df_tool *ret, struct df_err *err)
+int df_toolchain_of_step(const cJSON *step, const struct df_tool_request *how, struct df_tool *ret,
+                         struct df_err *err)
 {
     const char *planned = df_json_str(step, "expected.toolVersion");
     const char *name = df_json_str(step, planned ? "expected.toolName" : "runtime.name");
-    struct df_tool_request r = {.constraint =
-                                    planned ? planned : df_json_str(step, "runtime.version"),
-                                .tools = df_json_at(step, "tools"),
-                                .path_env = getenv("PATH"),
-                                .stop = stop,
-                                .is_local = is_local};
+    struct df_tool_request r = *how;
+    r.constraint = planned ? planned : df_json_str(step, "runtime.version");
+    r.tools = df_json_at(step, "tools");
+    r.path_env = getenv("PATH");
     if (!name)
         return df_toolchain_find_any(&r, ret, err);
     return df_tool_kind_parse(name, &r.kind, err) < 0 ? -1 : df_toolchain_find(&r, ret, err);

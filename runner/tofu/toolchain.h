@@ -24,9 +24,9 @@ int df_toolchain_find_any(const struct df_tool_request *r, struct df_tool *ret,
                           struct df_err *err) DF_MUST_CHECK;
 
 /* The tool that a step document names, by its members runtime, tools and expected. An apply needs exactly
- * the version that made the plan: no other one reads its plan file. is_local: nothing is downloaded.
- * Reasons as above. */
-int df_toolchain_of_step(const cJSON *step, bool is_local, const volatile bool *stop,
-                         struct df_tool *ret, struct df_err *err) DF_MUST_CHECK;
+ * the version that made the plan: no other one reads its plan file. how: stop, is_local and wall; the
+ * rest is the step's. Reasons as above. */
+int df_toolchain_of_step(const cJSON *step, const struct df_tool_request *how, struct df_tool *ret,
+                         struct df_err *err) DF_MUST_CHECK;
 
 #endif

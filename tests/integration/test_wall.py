@@ -295,6 +295,30 @@ def test_a_module_puts_nothing_in_place_of_a_directory_where_the_runner_works(an
     assert "): STOLEN" not in log and "): LINKED" not in log, log
 
 
+# It says another version where it sees the data directory or another process.
+PLANTED = """#!/bin/sh
+version=9.9.9
+[ ! -e '%s/dayfly.db' ] || version=6.6.6
+[ "$(ls -d /proc/[0-9]* | wc -l)" -lt 8 ] || version=6.6.6
+echo OpenTofu v$version
+"""
+
+
+@pytest.mark.parametrize("isolation", ["auto", "strict"])
+def test_a_program_that_is_asked_for_its_version_is_behind_the_wall(home, isolation):
+    """A module may write to a directory of PATH, or where tools are downloaded to."""
+    planted = home.directory / "planted"
+    planted.mkdir()
+    (planted / "tofu").write_text(PLANTED % (home.directory / "data"))
+    (planted / "tofu").chmod(0o755)
+    home.env["PATH"] = f"{planted}:{home.env['PATH']}"
+    with dayfly.Server(home, config=f"engine: {{local: {{isolation: {isolation}}}}}\n"):
+        assert "6.6.6" in home.run(planted / "tofu").stdout
+        home.dayfly("run", home.module("net", 'terraform {\n}\n'), code=None)
+        log = home.dayfly("logs", "net-1").stdout
+        assert "dayfly: opentofu 9.9.9" in log, log
+
+
 # ---- the shared plugin cache ----
 
 ENCRYPTED = """

@@ -277,8 +277,9 @@ static int find_for(const struct place *p, const char *members, bool is_local,
 {
     DF_CLEANUP(df_tool_free) struct df_tool t = {0};
     DF_JSON cJSON *step = json(members);
+    const struct df_tool_request how = {.is_local = is_local};
     assert_int_equal(df_json_set(step, "tools", cJSON_Duplicate(p->tools, true), NULL), 0);
-    if (df_toolchain_of_step(step, is_local, NULL, &t, err) < 0)
+    if (df_toolchain_of_step(step, &how, &t, err) < 0)
         return -1;
     (void)df_version_format(&t.version, ret_version);
     return 0;
