@@ -141,8 +141,38 @@ static int hide_at(struct df_wall *w, const char *place, const char *real,
     return 0;
 }
 
+static bool is_in(const struct df_wall *w, const char *path)
+{
+    for (size_t i = 0; i < w->len; i++)
+        if (df_streq(w->entries[i].path, path))
+            return true;
+    return false;
+}
+
+/* Lays each directory above path that this user may rename over itself, the outermost first: what is
+ * mounted cannot be renamed. */
+static int pin_way(struct df_wall *w, const char *path, struct df_err *err)
+{
+    DF_FREE char *part = strdup(path);
+    bool may_rename = false;
+    if (!part)
+        return df_fail_oom(err);
+    for (char *slash = strchr(part + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
+        *slash = '\0';
+        if (may_rename && !is_in(w, part) && df_wall_add(w, DF_WALL_WRITABLE, part, err) < 0)
+            return -1;
+        may_rename = access(part, W_OK) == 0;
+        *slash = '/';
+    }
+    return 0;
+}
+
 int df_hiding_everywhere(struct df_wall *w, const struct df_strs *found, struct df_err *err)
 {
+    /* Root has other ways, and may have reasons to move what is in /var. */
+    for (size_t i = 0; geteuid() != 0 && i < found->len; i++)
+        if (pin_way(w, found->items[i], err) < 0)
+            return -1;
     return hide_at(w, "", "", found, err);
 }
 

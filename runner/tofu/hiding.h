@@ -17,7 +17,8 @@
 int df_hiding_find(const struct df_strs *secrets, const struct df_wall *own, struct df_strs *ret,
                    struct df_err *err) DF_MUST_CHECK;
 
-/* Appends what hides them on the whole machine. */
+/* Appends what hides them on the whole machine, and what keeps the directories above them where they
+ * are: the next wall looks for the secrets there. To be the first of a wall. */
 int df_hiding_everywhere(struct df_wall *w, const struct df_strs *found,
                          struct df_err *err) DF_MUST_CHECK;
 

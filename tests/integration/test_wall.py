@@ -295,6 +295,23 @@ def test_a_module_puts_nothing_in_place_of_a_directory_where_the_runner_works(an
     assert "): STOLEN" not in log and "): LINKED" not in log, log
 
 
+def test_a_module_leaves_the_directories_above_the_data_where_they_are(unprivileged):
+    """The next step, and the service, look for it there."""
+    home = unprivileged
+    above = home.directory / "share" / "state"
+    code = "".join(f'mv "{d}" "{d}.old" && echo MOVED {d.name}\n' for d in (above / "data", above, above.parent, home.directory))
+    code += f'touch "{above}/made" && mv "{above}/made" "{home.directory}/moved" && echo TRIED\n'
+    module = home.module("mover", 'resource "terraform_data" "x" {\n  provisioner "local-exec" { command = %s }\n}\n' % json.dumps(code))
+    above.mkdir(parents=True)
+    for path in (module, above, above.parent, home.directory):
+        os.chown(path, NOBODY, NOBODY)
+    with dayfly.Server(home, config="engine: {local: {isolation: auto}}\n", data=above / "data") as server:
+        home.dayfly("run", "--server", server.url, module, "--auto-approve", code=None)
+        log = home.dayfly("logs", "--server", server.url, "mover-1").stdout
+    assert "): TRIED" in log and "): MOVED" not in log, log
+    assert (home.directory / "moved").exists()
+
+
 # It says another version where it sees the data directory or another process.
 PLANTED = """#!/bin/sh
 version=9.9.9
