@@ -72,7 +72,7 @@ static int keep_backend(const struct df_context *c, int *ret_fd, struct df_err *
 }
 
 /* In its new directory an apply needs an `init` only for provider plugins, fetched modules, and a
- * backend that `output` reads after it. */
+ * backend that `output` reads after it. The rest is kept for modules that read their own directory. */
 int df_inited_keep(struct df_context *c, struct df_inited *ret, struct df_err *err)
 {
     DF_FREE char *providers = df_fs_join(c->source.module_dir, PROVIDERS);
@@ -81,10 +81,12 @@ int df_inited_keep(struct df_context *c, struct df_inited *ret, struct df_err *e
         return df_fail_oom(err);
     bool is_fetched = has_more_than(modules, "modules.json");
     bool has_backend = !df_workspace_is_managed(c->doc);
+    bool has_modules = df_fs_exists(modules);
+    bool is_noted = keep_backend(c, &ret->backend_fd, NULL) == 0;
     c->has_plugins = df_fs_exists(providers);
     ret->is_needed = c->has_plugins || is_fetched || has_backend;
-    ret->is_restorable = (!is_fetched || keep_modules(c, modules, &ret->modules_fd, NULL) == 0) &&
-                         (!has_backend || keep_backend(c, &ret->backend_fd, NULL) == 0);
+    ret->is_restorable = (is_noted || !has_backend) &&
+                         (!has_modules || keep_modules(c, modules, &ret->modules_fd, NULL) == 0);
     return 0;
 }
 
@@ -148,17 +150,25 @@ static int link_packages(const struct df_context *c, int *ret, struct df_err *er
                             err);
 }
 
-static int restore_all(const struct df_context *c, const cJSON *header, int bundle,
-                       int *ret_packages, struct df_err *err)
+static int restore_data(const struct df_context *c, const cJSON *header, int bundle,
+                        struct df_err *err)
 {
     DF_FREE char *data = df_fs_join(c->source.module_dir, ".terraform");
     if (!data)
         return df_fail_oom(err);
+    return df_fs_mkdirs(data, 0755, err) < 0 ||
+                   (has_part(header, "modules") && restore_modules(c, bundle, err) < 0) ||
+                   (has_part(header, "backend") && restore_backend(c, bundle, err) < 0)
+               ? -1
+               : 0;
+}
+
+static int restore_all(const struct df_context *c, const cJSON *header, int bundle,
+                       int *ret_packages, struct df_err *err)
+{
     if (!df_json_bool(header, "restorable", false))
         return df_fail(err, DF_ERR_NOT_FOUND, "the plan's modules are not in its bundle");
-    if (df_fs_mkdirs(data, 0755, err) < 0 ||
-        (has_part(header, "modules") && restore_modules(c, bundle, err) < 0) ||
-        (has_part(header, "backend") && restore_backend(c, bundle, err) < 0))
+    if (restore_data(c, header, bundle, err) < 0)
         return -1;
     *ret_packages = 0;
     return has_part(header, "lock") ? link_packages(c, ret_packages, err) : 0;
@@ -180,7 +190,7 @@ int df_inited_restore(struct df_context *c, const cJSON *header, int fd, struct 
     struct df_err why = {0};
     int packages = 0;
     if (!df_json_bool(header, "needsInit", true))
-        return 0;
+        return restore_data(c, header, fd, err);
     if (restore_all(c, header, fd, &packages, &why) < 0)
         return init_again(c, why.message, err);
     c->has_plugins = packages > 0;

@@ -26,6 +26,26 @@ def test_the_apply_takes_over_what_init_of_the_plan_installed(home):
     assert "fetched again" not in log and "Initializing" not in log, log
 
 
+READS_ITSELF = """
+resource "terraform_data" "all" {
+  input = { for f in fileset(path.module, "**") : f => filesha256("${path.module}/${f}") }
+}
+"""
+
+
+@pytest.mark.parametrize("more", ["", 'module "m" { source = "./m" }\n', PROVIDED])
+def test_a_module_that_reads_its_own_directory_finds_the_same_in_its_apply(home, more):
+    """Also what `init` makes there: the tool compares what the plan and the apply evaluate."""
+    providers.packed(dayfly.tool("provider"), home.directory / "mirror")
+    module = home.module("whole", READS_ITSELF + more)
+    (module / "m").mkdir()
+    (module / "m/main.tf").write_text("output \"x\" { value = 1 }\n")
+    rc = home.directory / ".tofurc"
+    rc.write_text('provider_installation {\n  filesystem_mirror { path = "%s/mirror" }\n}\n' % home.directory)
+    log = home.dayfly("run", module, "--auto-approve").stdout
+    assert "Apply complete" in log, log
+
+
 @pytest.mark.parametrize("change,why", [
     (f"mv {PLUGIN} $STEP/x; printf '#!/bin/sh\\ntouch %s/ran\\nexec %s/x\\n' $STEP $STEP >{PLUGIN}; chmod 755 {PLUGIN}", "which the lock file does not name"),
     (f"rm {PLUGIN}", "has no files"),
