@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/storage.h"
 
 #define CLOCKS_DIFFER_US ((int64_t)5 * 1000000) /* of the service and of the runner's machine */
 
@@ -36,28 +37,58 @@ static bool took(const cJSON *task, const struct lock *lock)
            (end == INT64_MAX || lock->created_us <= end + CLOCKS_DIFFER_US);
 }
 
-/* A df_store_visit. */
-static int look(const cJSON *task, void *arg, struct df_err *err)
+static void describe(const cJSON *task, struct lock *lock)
 {
-    struct lock *lock = arg;
     const char *step = df_json_str(task, "metadata.name");
     const char *run = df_json_str(task, "spec.runRef.name");
     const char *reason = df_json_str(task, "status.reason");
-    (void)err;
-    if (df_streq(df_json_str(task, "metadata.uid"), lock->met_by) || !took(task, lock))
-        return 0;
     (void)snprintf(lock->step, sizeof(lock->step), "%s", step);
     (void)snprintf(lock->run, sizeof(lock->run), "%s", run ? run : "");
     if (reason && df_task_is_final(task))
         (void)snprintf(lock->how, sizeof(lock->how), "left this lock behind (%.63s)", reason);
     else
         (void)snprintf(lock->how, sizeof(lock->how), "holds this lock and has not ended");
+}
+
+/* A df_store_visit. */
+static int look(const cJSON *task, void *arg, struct df_err *err)
+{
+    struct lock *lock = arg;
+    (void)err;
+    if (!df_streq(df_json_str(task, "metadata.uid"), lock->met_by) && took(task, lock))
+        describe(task, lock);
     return 0;
 }
 
+/* Who holds a lock of dayfly's own is known: a step, or somebody with `state lock`. */
+static int find_in_state(struct df_spawner *s, const cJSON *task, struct lock *lock,
+                         struct df_err *err)
+{
+    const char *executor = df_json_str(task, "spec.executorRef.uid");
+    DF_JSON cJSON *info = NULL;
+    DF_SHARED const cJSON *holder = NULL;
+    char uid[64] = "";
+    struct df_err why = {0};
+    if (df_state_lock_info(s->states, executor, &info, err) < 0)
+        return -1;
+    const char *id = df_json_str(info, "ID");
+    if (!id)
+        return 0;
+    if (df_state_lock_step(s->states, executor, id, uid, err) < 0)
+        return -1;
+    if (!*uid || df_streq(uid, lock->met_by))
+        return 0;
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &holder, &why) == 0)
+        describe(holder, lock);
+    return why.cls == DF_ERR_NONE || why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
+}
+
+/* Of other storages the lock says no more than a host and a time. */
 static int find_holder(struct df_spawner *s, const cJSON *task, struct lock *lock,
                        struct df_err *err)
 {
+    if (df_storage_is_managed(task))
+        return find_in_state(s, task, lock, err);
     DF_FREE char *label =
         df_strf(DF_LABEL_EXECUTOR "=%s", df_json_str(task, "spec.executorRef.name"));
     return label ? df_store_each(s->store, DF_KIND_TASK_ACTION, label, look, lock, err)
