@@ -129,7 +129,6 @@ def test_a_state_comes_from_standard_input(home):
     ("{}", '"version", "serial" and "lineage" are required'),
     ('{"version": 5, "serial": 1, "lineage": "x"}', "format version 5, and dayfly knows version 4: a newer dayfly"),
     ('{"version": 3, "serial": 1, "lineage": "x"}', "format version 3"),
-    ('{"version": 4, "serial": 1, "lineage": "x", "encrypted_data": "aGk="}', "is encrypted: push what `tofu state pull`"),
 ])
 def test_what_is_no_state_is_refused_in_words(home, text, says):
     directory = home.module("net", MODULE)

@@ -96,6 +96,21 @@ def test_every_call_of_the_tool_gets_the_passphrase(home, sealed):
     home.dayfly("delete", "executor", "sealed")
 
 
+def test_an_encrypted_state_is_taken_over_as_it_is(home):
+    """`state pull` would print it open, and a module with `enforced = true` reads no such state."""
+    module = home.module("net", MODULE % (FAST, "external"), key=KEY)
+    for command in (["init"], ["apply", "-auto-approve"]):
+        done = home.run(home.bin / "tofu", *command, cwd=module, env={"TF_VAR_passphrase": PASSPHRASE})
+        assert done.returncode == 0, done.stderr
+    (module / "terraform.tfstate").rename(home.directory / "net.tfstate")
+    (home.directory / "passphrase").write_text(PASSPHRASE)
+    key = ["--secret-var", f"passphrase=@{home.directory / 'passphrase'}"]
+    home.dayfly("state", "push", module, home.directory / "net.tfstate")
+    assert "encrypted_data" in home.dayfly("state", "show", "net").stdout
+    assert "no changes" in home.dayfly("plan", "net", *key).stdout.lower()
+    assert "var.passphrase" in home.dayfly("plan", "net", code=None).stdout
+
+
 def test_outputs_of_an_encrypted_state_are_shown_or_said_to_be_unreadable(home, sealed):
     document = home.json("run", "sealed", "--auto-approve", *sealed)
     if home.storage == "local":  # the runner has read them
