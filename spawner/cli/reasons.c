@@ -41,9 +41,10 @@ const struct df_reason df_reasons[] = {
      "Remove the value from the document (`dayfly set EXECUTOR var NAME-`) and pass it with "
      "`dayfly run --secret-var NAME`, or store it with `dayfly secret set` and name the secret in "
      "spec.secrets."},
-    {"SourceRefused", "The source was fetched but is not safe to use; nothing of it was run.",
-     "The message names the entry or setting. Remove it from the archive or repository; there is "
-     "no option to allow it. An entry of a directory may be named in .terraformignore instead."},
+    {"SourceRefused", "The source is not safe to use; nothing of it was run.",
+     "The message names the entry, setting or key. Remove it from the archive or repository, or "
+     "correct it; there is no option to allow it. An entry of a directory may be named in "
+     ".terraformignore instead."},
     {"CommitNotInBranch",
      "The run names a commit that no branch or tag of the repository contains: whoever may open a "
      "pull request or has a fork can make one. Nothing of it was fetched.",

@@ -552,8 +552,8 @@ def test_mistakes_over_ssh_are_named_with_the_way_out(work, world, ssh, reposito
     url = ssh.url(f"{world}/module.git")
     stranger = ssh.known_hosts.split()[0] + " " + " ".join((ssh.directory / "other.pub").read_text().split()[:2]) + "\n"
     cases = [
-        ({}, "SourceRefused", "put the private key as ssh-privatekey"),
-        ({"sshPrivateKey": ssh.key}, "SourceRefused", "the host key of tester@127.0.0.1"),
+        ({}, "SourceFailed", "put one as ssh-privatekey into a secret"),
+        ({"sshPrivateKey": ssh.key}, "SourceFailed", "the host key of tester@127.0.0.1"),
         ({"sshPrivateKey": ssh.key, "knownHosts": "example.org " + ssh.known_hosts.split(" ", 1)[1]}, "SourceRefused",
          "not among the pinned ones"),
         ({"sshPrivateKey": ssh.key, "knownHosts": stranger}, "SourceRefused", "is not the pinned one"),
