@@ -113,20 +113,6 @@ static int check_mark(struct df_blob *home, const char *mark, const char *locati
 
 /* ---- moving ---------------------------------------------------------------------------------- */
 
-static int copy_bytes(int in, int out, struct df_err *err)
-{
-    char piece[64 * DF_KIB];
-    for (;;) {
-        ssize_t n = read(in, piece, sizeof(piece));
-        if (n == 0)
-            return 0;
-        if (n < 0 && errno != EINTR)
-            return df_fail_errno(err, errno, "read");
-        if (n > 0 && df_fs_write_all(out, piece, (size_t)n, err) < 0)
-            return -1;
-    }
-}
-
 static int copy_blob(struct df_blob *from, struct df_blob *to, const char *key, struct df_err *err)
 {
     DF_CLOSE int in = -1;
@@ -139,7 +125,7 @@ static int copy_blob(struct df_blob *from, struct df_blob *to, const char *key, 
     out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (out < 0)
         return df_fail_errno(err, errno, "create %s", path);
-    return copy_bytes(in, out, err) < 0 ? -1 : df_blob_put_file(to, key, path, err);
+    return df_fs_copy(in, out, NULL, err) < 0 ? -1 : df_blob_put_file(to, key, path, err);
 }
 
 struct move {

@@ -145,6 +145,26 @@ int df_fs_write_all(int fd, const void *bytes, size_t n, struct df_err *err)
     return 0;
 }
 
+int df_fs_copy(int from, int to, int64_t *left, struct df_err *err)
+{
+    char bytes[64 * DF_KIB];
+    for (;;) {
+        ssize_t n = read(from, bytes, sizeof(bytes));
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return df_fail_errno(err, errno, "read");
+        if (n == 0)
+            return 0;
+        if (left && n > *left)
+            return df_fail(err, DF_ERR_LIMIT, "more than %lld bytes", (long long)*left);
+        if (left)
+            *left -= n;
+        if (df_fs_write_all(to, bytes, (size_t)n, err) < 0)
+            return -1;
+    }
+}
+
 int df_fs_write_at(int fd, int64_t offset, const void *bytes, size_t n, struct df_err *err)
 {
     const char *p = bytes;

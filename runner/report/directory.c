@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <sys/sendfile.h>
 #include <sys/stat.h>
 
 #include "common/base/fs.h"
@@ -67,15 +66,11 @@ static void directory_progress(struct df_report *r, const cJSON *body, bool hurr
 }
 
 /* to: for the message. */
-static int copy_file(int in, int out, const char *to, struct df_err *err)
+static int copy_synced(int in, int out, const char *to, struct df_err *err)
 {
-    ssize_t n;
-    do {
-        n = sendfile(out, in, NULL, DF_MIB);
-    } while (n > 0 || (n < 0 && errno == EINTR));
-    if (n < 0 || fsync(out) < 0)
-        return df_fail_errno(err, errno, "copy to %s", to);
-    return 0;
+    if (df_fs_copy(in, out, NULL, err) < 0)
+        return df_err_wrap(err, "copy to %s", to);
+    return fsync(out) < 0 ? df_fail_errno(err, errno, "sync %s", to) : 0;
 }
 
 static int directory_put_artifact(struct df_report *r, const char *name, const char *path,
@@ -89,7 +84,7 @@ static int directory_put_artifact(struct df_report *r, const char *name, const c
     if (df_fs_open_plain(path, O_RDONLY, 0, &in, err) < 0)
         return -1;
     DF_CLOSE int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    return out < 0 ? df_fail_errno(err, errno, "create %s", to) : copy_file(in, out, to, err);
+    return out < 0 ? df_fail_errno(err, errno, "create %s", to) : copy_synced(in, out, to, err);
 }
 
 static int directory_get_artifact(struct df_report *r, const char *name, const char *to_path,
@@ -108,7 +103,7 @@ static int directory_get_artifact(struct df_report *r, const char *name, const c
         return df_fail_errno(err, errno, "open %s", from);
     if (df_fs_open_plain(to_path, O_WRONLY | O_CREAT | O_TRUNC, 0600, &out, err) < 0)
         return -1;
-    return copy_file(in, out, to_path, err);
+    return copy_synced(in, out, to_path, err);
 }
 
 static int sync_stream(struct df_spool *s, struct df_err *err)

@@ -20,7 +20,7 @@ struct copying {
     int to; /* the checkout */
     struct stat to_st;
     struct df_ignore ignore;
-    int64_t bytes;
+    int64_t left; /* bytes that may still be copied */
     size_t entries, said;
 };
 
@@ -55,29 +55,6 @@ static bool is_left_out(const struct df_tree_entry *e)
 
 /* ---- entries ---- */
 
-static int copy_bytes(struct copying *c, int from, int to, const char *path, struct df_err *err)
-{
-    char bytes[65536];
-    for (;;) {
-        ssize_t n = read(from, bytes, sizeof(bytes));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return df_fail_errno(err, errno, "read %s", path);
-        if (n == 0)
-            return 0;
-        c->bytes += n;
-        if (c->bytes > (int64_t)DF_LIMIT_ARCHIVE_BYTES)
-            return df_fail_reason(
-                err, DF_ERR_LIMIT, "SourceRefused",
-                "the directory holds more than %lld bytes: is it a module? What it "
-                "does not need can be named in " DF_IGNORE_FILE,
-                (long long)DF_LIMIT_ARCHIVE_BYTES);
-        if (df_fs_write_all(to, bytes, (size_t)n, err) < 0)
-            return df_err_wrap(err, "copy %s", path);
-    }
-}
-
 static int copy_open_file(struct copying *c, int from, mode_t mode, const char *path,
                           struct df_err *err)
 {
@@ -85,7 +62,17 @@ static int copy_open_file(struct copying *c, int from, mode_t mode, const char *
                              mode & S_IXUSR ? 0755 : 0644);
     if (to < 0)
         return df_fail_errno(err, errno, "create %s", path);
-    return copy_bytes(c, from, to, path, err);
+    struct df_err why = {0};
+    if (df_fs_copy(from, to, &c->left, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_LIMIT) {
+        (void)df_err_pass(err, &why);
+        return df_err_wrap(err, "copy %s", path);
+    }
+    return df_fail_reason(err, DF_ERR_LIMIT, "SourceRefused",
+                          "the directory holds more than %lld bytes: is it a module? What it "
+                          "does not need can be named in " DF_IGNORE_FILE,
+                          (long long)DF_LIMIT_ARCHIVE_BYTES);
 }
 
 static int copy_file(struct copying *c, const struct df_tree_entry *e, const char *path,
@@ -334,7 +321,9 @@ static int copy_source(struct copying *c, int root, struct df_err *err)
 
 int df_fetch_directory(const struct df_fetch *f, struct df_err *err)
 {
-    struct copying c = {.f = f, .to = open(f->checkout, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
+    struct copying c = {.f = f,
+                        .left = (int64_t)DF_LIMIT_ARCHIVE_BYTES,
+                        .to = open(f->checkout, O_RDONLY | O_DIRECTORY | O_CLOEXEC)};
     DF_CLOSE int to = c.to;
     DF_CLOSE int root = -1;
     if (to < 0 || fstat(to, &c.to_st) < 0)

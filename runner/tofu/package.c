@@ -92,26 +92,6 @@ static int open_file(const char *directory, const char *name, int *ret, struct d
 
 /* ---- a copy ---- */
 
-static int copy_bytes(int from, int to, int64_t *left, struct df_err *err)
-{
-    char bytes[65536];
-    for (;;) {
-        ssize_t n = read(from, bytes, sizeof(bytes));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return df_fail_errno(err, errno, "read");
-        if (n == 0)
-            return 0;
-        *left -= n;
-        if (*left < 0)
-            return df_fail(err, DF_ERR_LIMIT, "the package has more than %lld bytes",
-                           (long long)DF_LIMIT_PACKAGE_BYTES);
-        if (df_fs_write_all(to, bytes, (size_t)n, err) < 0)
-            return -1;
-    }
-}
-
 /* EROFS, EINVAL: a file system that has nothing to sync. */
 static int sync_file(int fd, struct df_err *err)
 {
@@ -136,9 +116,14 @@ static int copy_file(const char *directory, const struct file *f, const char *pa
     DF_CLOSE int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
     if (to < 0)
         return df_fail_errno(err, errno, "create %s", path);
-    return copy_bytes(from, to, left, err) < 0 || sync_file(to, err) < 0
-               ? df_err_wrap(err, "copy %s to %s", f->path, path)
-               : 0;
+    struct df_err why = {0};
+    if (df_fs_copy(from, to, left, &why) == 0 && sync_file(to, &why) == 0)
+        return 0;
+    if (why.cls == DF_ERR_LIMIT)
+        return df_fail(err, DF_ERR_LIMIT, "the package has more than %lld bytes",
+                       (long long)DF_LIMIT_PACKAGE_BYTES);
+    (void)df_err_pass(err, &why);
+    return df_err_wrap(err, "copy %s to %s", f->path, path);
 }
 
 int df_package_copy(const char *from, const char *to, struct df_err *err)

@@ -62,23 +62,6 @@ int df_recover_rest(struct df_spawner *s, struct df_engine *e, const struct df_e
     return 0;
 }
 
-static int copy_file(const char *from, int to, struct df_err *err)
-{
-    DF_CLOSE int fd = open(from, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
-    char bytes[16 * 1024];
-    ssize_t n = 1;
-    if (fd < 0)
-        return df_fail_errno(err, errno, "open %s", from);
-    while (n != 0) {
-        n = read(fd, bytes, sizeof(bytes));
-        if (n < 0 && errno != EINTR)
-            return df_fail_errno(err, errno, "read %s", from);
-        if (n > 0 && df_fs_write_all(to, bytes, (size_t)n, err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
 /* Stores a copy, because df_state_keep_errored() moves the file that it gets. */
 static int keep_copy(struct df_spawner *s, const char *path, const char *executor_uid,
                      const char *step_uid, struct df_err *err)
@@ -86,10 +69,13 @@ static int keep_copy(struct df_spawner *s, const char *path, const char *executo
     DF_FREE char *copy = df_strf("%s/errored-XXXXXX", df_blob_tmp_dir(s->blobs));
     if (!copy)
         return df_fail_oom(err);
+    DF_CLOSE int from = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (from < 0)
+        return df_fail_errno(err, errno, "open %s", path);
     DF_CLOSE int fd = mkostemp(copy, O_CLOEXEC);
     if (fd < 0)
         return df_fail_errno(err, errno, "create %s", copy);
-    if (copy_file(path, fd, err) == 0 &&
+    if (df_fs_copy(from, fd, NULL, err) == 0 &&
         df_state_keep_errored(s->states, executor_uid, step_uid, copy, err) == 0)
         return 0;
     (void)unlink(copy);

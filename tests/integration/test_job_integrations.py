@@ -8,11 +8,11 @@ from lib.pods import Pods
 
 ROLE = "arn:aws:iam::123456789012:role/deployer"
 
-# The claims of the token; the token itself is masked.
+# The claims of the token, in one write: what comes in pieces the tool may print as lines. The token itself is masked.
 MODULE = """
 resource "terraform_data" "a" {
   provisioner "local-exec" {
-    command = "cut -d. -f2 $AWS_WEB_IDENTITY_TOKEN_FILE | tr _- /+ | base64 -d 2>/dev/null; echo; cat $AWS_WEB_IDENTITY_TOKEN_FILE; ls /run/dayfly/identity"
+    command = "claims=$(cut -d. -f2 $AWS_WEB_IDENTITY_TOKEN_FILE | tr _- /+ | base64 -d 2>/dev/null); echo \"$claims\"; cat $AWS_WEB_IDENTITY_TOKEN_FILE; ls /run/dayfly/identity"
   }
 }
 """

@@ -147,6 +147,32 @@ static void writing_survives_signals_and_short_writes(void **state)
     assert_int_equal(sigaction(SIGUSR1, &old, NULL), 0);
 }
 
+static void what_is_left_of_a_file_is_copied_up_to_a_limit(void **state)
+{
+    DF_FREE char *from = df_fs_join(*state, "from"), *to = df_fs_join(*state, "to");
+    DF_FREE char *bytes = calloc(1, 150000);
+    DF_BUF struct df_buf copy = DF_BUF_INIT(200000);
+    struct df_err err = {0};
+    int64_t left = 149999;
+    assert_non_null(bytes);
+    for (size_t i = 0; i < 150000; i++)
+        bytes[i] = (char)('a' + i % 7);
+    assert_int_equal(df_fs_write(from, bytes, 150000, 0600, NULL), 0);
+    DF_CLOSE int in = open(from, O_RDONLY | O_CLOEXEC);
+    DF_CLOSE int out = open(to, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    assert_int_equal(lseek(in, 1, SEEK_SET), 1);
+    assert_int_equal(df_fs_copy(in, out, &left, NULL), 0);
+    assert_int_equal(left, 0);
+    assert_int_equal(df_fs_read(to, &copy, NULL), 0);
+    assert_int_equal(copy.len, 149999);
+    assert_memory_equal(copy.data, bytes + 1, copy.len);
+    assert_int_equal(lseek(in, 149998, SEEK_SET), 149998);
+    left = 1;
+    assert_int_equal(df_fs_copy(in, out, &left, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_LIMIT);
+    assert_int_equal(df_fs_copy(in, out, NULL, NULL), 0);
+}
+
 static void a_file_is_replaced_whole_with_its_mode(void **state)
 {
     DF_FREE char *path = df_fs_join(*state, "f");
@@ -382,6 +408,7 @@ int main(void)
         scratch_test(what_cannot_be_read_is_named),
         scratch_test(reading_survives_signals_and_short_reads),
         scratch_test(writing_survives_signals_and_short_writes),
+        scratch_test(what_is_left_of_a_file_is_copied_up_to_a_limit),
         scratch_test(a_file_is_replaced_whole_with_its_mode),
         scratch_test(creating_leaves_what_is_there_alone),
         scratch_test(a_full_disk_leaves_the_old_content_and_nothing_else),
