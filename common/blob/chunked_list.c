@@ -22,13 +22,14 @@ struct found {
 static void found_free(struct found *f)
 {
     df_strs_free(&f->names);
-    f->unopened = 0;
 }
 #define FOUND DF_CLEANUP(found_free) struct found
 
 static void begin_list(void *arg)
 {
-    found_free(arg);
+    struct found *f = arg;
+    found_free(f);
+    f->unopened = 0;
 }
 
 typedef int (*taking)(void *arg, const struct df_object_item *item, const struct df_strs *chunks,

@@ -97,7 +97,7 @@ bool df_hcl_has_attribute(const struct df_hcl_block *b, const char *name)
     return df_strs_has(&b->attributes, name) || df_hcl_attribute(b, name);
 }
 
-bool df_hcl_declares(const struct df_hcl_block *b, const char *name)
+static bool declares(const struct df_hcl_block *b, const char *name)
 {
     return df_streq(b->type, "variable") && b->labels.len && df_streq(b->labels.items[0], name);
 }
@@ -108,7 +108,7 @@ bool df_hcl_takes_text(const struct df_hcl_module *m, const char *name)
     bool text = true;
     for (size_t i = 0; i < m->len; i++) {
         const struct df_hcl_block *b = &m->blocks[i];
-        if (!df_hcl_declares(b, name) || !df_hcl_has_attribute(b, "type"))
+        if (!declares(b, name) || !df_hcl_has_attribute(b, "type"))
             continue;
         const char *type = df_hcl_attribute(b, "type");
         text = df_streq(type, "string") || df_streq(type, "number") || df_streq(type, "bool");
@@ -126,6 +126,22 @@ static bool may_be_true(const struct df_hcl_block *b, const char *name)
 bool df_hcl_is_sensitive(const struct df_hcl_block *b)
 {
     return may_be_true(b, "sensitive") || may_be_true(b, "ephemeral");
+}
+
+const struct df_hcl_block *df_hcl_variable(const struct df_hcl_module *m, const char *name)
+{
+    for (size_t i = 0; m && i < m->len; i++)
+        if (declares(&m->blocks[i], name))
+            return &m->blocks[i];
+    return NULL;
+}
+
+const struct df_hcl_block *df_hcl_sensitive(const struct df_hcl_module *m, const char *name)
+{
+    for (size_t i = 0; m && i < m->len; i++)
+        if (declares(&m->blocks[i], name) && df_hcl_is_sensitive(&m->blocks[i]))
+            return &m->blocks[i];
+    return NULL;
 }
 
 const struct df_hcl_block *df_hcl_backend(const struct df_hcl_module *m)

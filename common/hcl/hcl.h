@@ -71,8 +71,10 @@ bool df_hcl_is_closed(const char *text);
 const char *df_hcl_attribute(const struct df_hcl_block *b, const char *name);
 bool df_hcl_has_attribute(const struct df_hcl_block *b, const char *name);
 
-/* True if the block declares the variable of this name. */
-bool df_hcl_declares(const struct df_hcl_block *b, const char *name);
+/* The first block that declares the variable of this name, and the first that declares it sensitive or
+ * ephemeral; NULL: none. Borrowed. m NULL: a module without blocks. */
+const struct df_hcl_block *df_hcl_variable(const struct df_hcl_module *m, const char *name);
+const struct df_hcl_block *df_hcl_sensitive(const struct df_hcl_module *m, const char *name);
 /* True if the tools take a value of -var for this variable as it is: one without a type, or with the
  * type string, number or bool. For any other type the value is an expression. */
 bool df_hcl_takes_text(const struct df_hcl_module *m, const char *name);

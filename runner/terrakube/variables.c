@@ -21,26 +21,6 @@ static const char *value_of(const cJSON *variable)
     return !value || cJSON_IsNull(value) ? "" : cJSON_GetStringValue(value);
 }
 
-/* ---- what the module says ---- */
-
-static bool is_declared(const struct df_hcl_module *m, const char *name)
-{
-    for (size_t i = 0; i < m->len; i++) {
-        if (df_hcl_declares(&m->blocks[i], name))
-            return true;
-    }
-    return false;
-}
-
-static bool is_sensitive(const struct df_hcl_module *m, const char *name)
-{
-    for (size_t i = 0; i < m->len; i++) {
-        if (df_hcl_declares(&m->blocks[i], name) && df_hcl_is_sensitive(&m->blocks[i]))
-            return true;
-    }
-    return false;
-}
-
 /* ---- the arguments ---- */
 
 struct files {
@@ -93,7 +73,7 @@ static int add_variable(const cJSON *variable, const struct df_hcl_module *modul
         return df_fail_reason(err, DF_ERR_USER, "VariableInvalid",
                               "variable \"%.80s\": it needs a name, and a value that is a text",
                               name ? name : "");
-    if (!is_declared(module, name))
+    if (!df_hcl_variable(module, name))
         return add_argument(name, value, to, err);
     if (df_hcl_takes_text(module, name))
         return df_json_set_str(f->texts, name, value, err);
@@ -150,7 +130,7 @@ int df_terrakube_variables_secrets(const cJSON *variables, const struct df_hcl_m
     const cJSON *variable;
     cJSON_ArrayForEach (variable, variables) {
         const char *name = name_of(variable), *value = value_of(variable);
-        if (name && !df_str_empty(value) && is_sensitive(module, name))
+        if (name && !df_str_empty(value) && df_hcl_sensitive(module, name))
             (void)df_strs_add(to, value);
     }
     return df_strs_check(to, err);

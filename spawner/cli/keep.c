@@ -26,16 +26,13 @@ static int local_module(const cJSON *executor, char **ret, struct df_err *err)
 static int check_variable(const struct df_hcl_module *m, const char *executor, const char *name,
                           struct df_err *err)
 {
-    for (size_t i = 0; i < m->len; i++) {
-        const struct df_hcl_block *b = &m->blocks[i];
-        if (df_hcl_declares(b, name) && df_hcl_is_sensitive(b))
-            return df_fail(err, DF_ERR_USER,
-                           "variable %s is declared sensitive (%s, line %u) and is not kept in a "
-                           "document: store it with `dayfly secret set %s %s` and name the secret "
-                           "%s in spec.secrets",
-                           name, b->file, b->line, executor, name, executor);
-    }
-    return 0;
+    const struct df_hcl_block *b = df_hcl_sensitive(m, name);
+    return b ? df_fail(err, DF_ERR_USER,
+                       "variable %s is declared sensitive (%s, line %u) and is not kept in a "
+                       "document: store it with `dayfly secret set %s %s` and name the secret "
+                       "%s in spec.secrets",
+                       name, b->file, b->line, executor, name, executor)
+             : 0;
 }
 
 static int check_sensitive(const struct df_hcl_module *m, const cJSON *executor,

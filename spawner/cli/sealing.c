@@ -114,28 +114,17 @@ static bool read_module(const cJSON *executor, const cJSON *body, struct df_hcl_
     return dir && df_hcl_scan(dir, DF_HCL_ANY, ret, NULL) == 0 && ret->files > 0;
 }
 
-static bool is_sensitive(const struct df_hcl_module *m, const char *name)
-{
-    for (size_t i = 0; i < m->len; i++) {
-        if (df_hcl_declares(&m->blocks[i], name) && df_hcl_is_sensitive(&m->blocks[i]))
-            return true;
-    }
-    return false;
-}
-
-static bool is_declared(const struct df_hcl_module *m, const char *name, const char **ret_nearest)
+/* NULL: no name is near. Borrowed from the module. */
+static const char *nearest_variable(const struct df_hcl_module *m, const char *name)
 {
     size_t distance = SIZE_MAX;
-    *ret_nearest = NULL;
+    const char *nearest = NULL;
     for (size_t i = 0; i < m->len; i++) {
         const struct df_hcl_block *b = &m->blocks[i];
-        if (!df_streq(b->type, "variable") || !b->labels.len)
-            continue;
-        if (df_streq(b->labels.items[0], name))
-            return true;
-        df_nearest(name, b->labels.items[0], ret_nearest, &distance);
+        if (df_streq(b->type, "variable") && b->labels.len)
+            df_nearest(name, b->labels.items[0], &nearest, &distance);
     }
-    return false;
+    return nearest;
 }
 
 /* As the tool does: what is given by name on the command line must be declared; what a file gives
@@ -145,17 +134,18 @@ static int check_declared(const struct df_args *args, const struct df_hcl_module
 {
     for (size_t i = 0; i < args->given_count; i++) {
         const struct df_arg *a = &args->given[i];
-        const char *nearest = NULL;
         if (!df_args_word("var|secret-var", a->option->name))
             continue;
         DF_FREE char *name = strndup(a->value, strcspn(a->value, "="));
         if (!name)
             return df_fail_oom(err);
-        if (!is_declared(m, name, &nearest))
-            return df_fail(err, DF_ERR_USER,
-                           "--%s %s: the module declares no variable of this name%s%s%s",
-                           a->option->name, name, nearest ? "; did you mean " : "",
-                           nearest ? nearest : "", nearest ? "?" : "");
+        if (df_hcl_variable(m, name))
+            continue;
+        const char *nearest = nearest_variable(m, name);
+        return df_fail(err, DF_ERR_USER,
+                       "--%s %s: the module declares no variable of this name%s%s%s",
+                       a->option->name, name, nearest ? "; did you mean " : "",
+                       nearest ? nearest : "", nearest ? "?" : "");
     }
     return 0;
 }
@@ -198,7 +188,7 @@ static int seal_variables(const struct df_hcl_module *m, cJSON *body, struct df_
     cJSON *variables = cJSON_GetObjectItemCaseSensitive(body, "variables"), *next = NULL;
     for (cJSON *v = variables ? variables->child : NULL; v; v = next) {
         next = v->next;
-        bool sensitive = m && is_sensitive(m, v->string);
+        bool sensitive = df_hcl_sensitive(m, v->string) != NULL;
         if ((!m || sensitive) && seal(body, variables, v, sensitive, err) < 0)
             return -1;
     }

@@ -26,14 +26,6 @@ int df_variable_cut(const char *what, const char *text, char **ret_name, const c
     return *ret_name ? 0 : df_fail_oom(err);
 }
 
-static bool is_declared(const struct df_hcl_module *m, const char *name)
-{
-    for (size_t i = 0; m && i < m->len; i++)
-        if (df_hcl_declares(&m->blocks[i], name))
-            return true;
-    return false;
-}
-
 static size_t name_length(const char *text)
 {
     static const char bytes[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-";
@@ -107,7 +99,7 @@ int df_variable_value(const struct df_hcl_module *m, const char *what, const cha
                       const char *text, cJSON **ret, struct df_err *err)
 {
     *ret = NULL;
-    if (!is_declared(m, name))
+    if (!df_hcl_variable(m, name))
         return guess_value(what, name, text, ret, err);
     return df_hcl_takes_text(m, name) ? text_of(text, ret, err)
                                       : expression_of(what, name, text, ret, err);
