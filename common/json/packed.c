@@ -107,7 +107,7 @@ static int pack_text(struct df_packer *p, const char *text, struct df_packed *re
 
 int df_pack(struct df_packer *p, const cJSON *tree, struct df_packed *ret, struct df_err *err)
 {
-    DF_FREE char *text = df_json_print(tree);
+    DF_FREE char *text = df_json_print_nul(tree);
     return text ? pack_text(p, text, ret, err) : df_fail_oom(err);
 }
 
@@ -127,7 +127,7 @@ int df_unpack(struct df_packer *p, const struct df_packed *packed, cJSON **ret, 
         return df_fail_oom(err);
     if (n != packed->text_len)
         return df_fail(err, DF_ERR_SYSTEM, "a packed document is damaged");
-    return df_json_parse(text, n, ret, err);
+    return df_json_parse_nul(text, n, ret, err);
 }
 
 void df_packed_free(struct df_packed *p)

@@ -308,7 +308,7 @@ static int prepare_and_send(struct df_kube *k, const struct df_kube_request *r,
     struct df_http_request req = DF_HTTP_REQUEST(r->method, df_buf_str(&url));
     if (r->body) {
         /* Held in a buffer because it may be a Secret, which is wiped. */
-        body.data = df_json_print(r->body);
+        body.data = df_json_print_nul(r->body);
         if (!body.data)
             return df_fail_oom(err);
         body.len = strlen(body.data);

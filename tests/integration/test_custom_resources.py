@@ -260,6 +260,9 @@ def test_a_text_with_a_nul_keeps_nothing_else_from_being_read(world):
     world.server.start()
     world.namespace.apply(world.run("net-1", autoApprove=True))
     world.phase("net-1", "Succeeded")
+    executor = world.namespace.wait("executor", "odd", lambda e: True)
+    assert executor["spec"]["description"] == "a\0b" and executor["metadata"]["generation"] == 1  # no write has changed it
+    assert executor["status"]["status"] == "refused"
 
 
 def test_why_of_a_run_says_that_its_executor_is_missing(world):

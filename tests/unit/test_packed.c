@@ -101,6 +101,21 @@ static void whatever_comes_is_unpacked_as_it_was(void **state)
     df_packer_free(p);
 }
 
+/* As the API server gave it: a write of the document must not change what somebody else wrote in it. */
+static void a_nul_stays_what_it_is(void **state)
+{
+    static const char text[] = "{\"description\":\"a\\u0000b\"}";
+    DF_JSON cJSON *tree = NULL;
+    struct df_packed packed;
+    struct df_packer *p = packer();
+    (void)state;
+    assert_int_equal(df_json_parse_nul(text, strlen(text), &tree, NULL), 0);
+    (void)pack(p, cJSON_Duplicate(tree, true), &packed);
+    assert_unpacks(p, &packed, cJSON_Duplicate(tree, true));
+    df_packed_free(&packed);
+    df_packer_free(p);
+}
+
 static void *pack_and_unpack(void *arg)
 {
     for (int i = 0; i < 200; i++) {
@@ -147,6 +162,7 @@ int main(void)
         cmocka_unit_test(of_a_document_like_another_little_is_left),
         cmocka_unit_test(a_new_sort_of_documents_packs_well_after_its_first),
         cmocka_unit_test(whatever_comes_is_unpacked_as_it_was),
+        cmocka_unit_test(a_nul_stays_what_it_is),
         cmocka_unit_test(several_threads_share_a_packer),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
