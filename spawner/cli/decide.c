@@ -1,6 +1,7 @@
 /* dayfly approve, discard, cancel: decisions of a person about a run or a workflow. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/follow.h"
+#include "spawner/cli/named.h"
 #include "spawner/cli/signals.h"
 #include "spawner/cli/summary.h"
 #include "spawner/model/model.h"
@@ -16,6 +17,21 @@ static int post(struct df_cli *cli, const char *plural, const char *name, const 
     if (df_json_add_str(body, "reason", reason, err) < 0)
         return -1;
     return df_cli_call(cli, "POST", path, body, ret, err);
+}
+
+/* A decision is about one run: whoever names an executor hears which run is its newest. */
+static int post_for_run(struct df_cli *cli, const char *run, const char *verb, cJSON **ret,
+                        struct df_err *err)
+{
+    struct df_err why = {0};
+    DF_FREE char *newest = NULL;
+    if (post(cli, "runs", run, verb, ret, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_NOT_FOUND || df_named_run(cli, run, &newest, NULL) < 0 ||
+        df_streq(run, newest))
+        return df_err_pass(err, &why);
+    return df_fail(err, DF_ERR_NOT_FOUND, "%s is an executor; its newest run is %s: `dayfly %s %s`",
+                   run, newest, verb, newest);
 }
 
 /* Follows the run: an embedded service must stay until the run ends or waits for approval. */
@@ -46,7 +62,7 @@ static int decide(struct df_cli *cli, const char *verb, const char *done, struct
     if (df_cli_name(cli, 0, "run", &run, err) < 0 || df_signals_open(&signals_fd, err) < 0)
         return -1;
     if (df_cli_connect_as(cli, DF_CONNECT_WORK, err) < 0 ||
-        post(cli, "runs", run, verb, &doc, err) < 0)
+        post_for_run(cli, run, verb, &doc, err) < 0)
         return -1;
     /* Only the cancel of a canceled run gets such a run as its answer. */
     DF_FREE char *line = df_run_is_final(doc)

@@ -84,6 +84,8 @@ def test_without_a_terminal_a_plan_is_left_and_approve_carries_it_to_its_end(hom
     assert "declined" not in result.stderr
     assert "dayfly approve hello-1" in result.stderr
     assert home.json("get", "run", "hello-1")["status"]["phase"] == "WaitingApproval"
+    for verb in ("approve", "discard", "cancel"):  # which run it is, a person says
+        assert f"its newest run is hello-1: `dayfly {verb} hello-1`" in home.dayfly(verb, "hello", code=1).stderr
     text = home.dayfly("approve", "hello-1").stdout
     assert "hello-1: Succeeded" in text and "3 added" in text
     assert "3 to add" not in text, "the plan is shown again"
