@@ -82,7 +82,6 @@ static int open_job(struct df_spawner *s, const char *name_space, const char *st
                                      .name_space = step_space,
                                      .image = c->kube_image,
                                      .by_secret = df_streq(c->kube_claim, "secret"),
-                                     .reachable = true,
                                      .ttl_seconds = c->kube_ttl_s,
                                      .never = &s->never,
                                      .has_vault = c->in_cluster && df_streq(step_space, name_space),

@@ -13,7 +13,6 @@ struct df_job_options df_job_options_of(const struct df_doctor_context *p)
                                    .image = c->kube_image,
                                    .by_secret = df_streq(c->kube_claim, "secret"),
                                    .never = &p->never,
-                                   .reachable = true,
                                    .ttl_seconds = c->kube_ttl_s};
 }
 

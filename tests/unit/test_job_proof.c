@@ -70,11 +70,8 @@ static void answer(struct kube_server *s, const struct kube_request *r, struct k
 static void begin_service(struct world *w, const char *key)
 {
     unsigned char bytes[DF_KEY_LEN] = {0};
-    const struct df_job_options o = {.kube = w->kube,
-                                     .name_space = "build",
-                                     .image = "runner",
-                                     .reachable = true,
-                                     .key = key ? bytes : NULL};
+    const struct df_job_options o = {
+        .kube = w->kube, .name_space = "build", .image = "runner", .key = key ? bytes : NULL};
     if (key)
         bytes[0] = (unsigned char)key[0];
     if (w->engine)

@@ -44,8 +44,7 @@ static void open_world(struct world *w, const char *jobs)
 {
     kube_start(&w->server, answer, (void *)(uintptr_t)jobs);
     w->kube = kube_client(&w->server);
-    const struct df_job_options o = {
-        .kube = w->kube, .name_space = "build", .image = "runner", .reachable = true};
+    const struct df_job_options o = {.kube = w->kube, .name_space = "build", .image = "runner"};
     assert_int_equal(df_engine_job_new(&o, &w->engine, NULL), 0);
 }
 
@@ -167,8 +166,7 @@ static void the_form_of_a_placement_that_cannot_be_is_refused(void **state)
 
 static cJSON *render(const struct df_engine_step *step)
 {
-    static const struct df_job_options o = {
-        .name_space = "build", .image = "runner", .reachable = true};
+    static const struct df_job_options o = {.name_space = "build", .image = "runner"};
     struct df_err err = {0};
     cJSON *job = NULL;
     if (df_job_render(&o, step, &job, &err) < 0)

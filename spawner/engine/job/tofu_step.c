@@ -62,7 +62,7 @@ int df_job_render(const struct df_job_options *o, const struct df_engine_step *s
         .standby = step->standby,
         .claim = o->by_secret ? DF_CLAIM_SECRET : DF_CLAIM_TOKEN,
         .image = o->image,
-        .server_url = o->reachable ? step->server_url : NULL,
+        .server_url = step->server_url,
         .ca_pem = ca.len ? df_buf_str(&ca) : NULL,
         .timeout_seconds = step->timeout_seconds,
         .apply_seconds = step->apply_seconds,
