@@ -176,7 +176,7 @@ def test_a_state_file_that_is_written_as_it_is_read_is_read_again(either_home):
 
             def write():
                 while not over.is_set():
-                    for content, pause in ((torn, 0.3), (whole, 0.6)):
+                    for content, pause in ((torn, 0.2), (whole, 1)):  # a dry run reads five times at most
                         file.write_bytes(content)
                         over.wait(pause)
                 file.write_bytes(whole)
