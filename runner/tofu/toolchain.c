@@ -131,7 +131,7 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Considers the program at path, if there is one. Fails if there is no memory. */
+/* Considers the program at path, if there is one. Fails if there is no memory, or no wall for the step. */
 static int consider(struct search *s, const char *path, struct df_err *err)
 {
     struct df_tool t = {0};
@@ -139,6 +139,8 @@ static int consider(struct search *s, const char *path, struct df_err *err)
         return 0;
     struct df_err why = {0};
     if (identify(s->request, path, &t, &why) < 0) {
+        if (df_streq(why.reason, "InvalidStep")) /* no wall can be made for this step */
+            return df_err_pass(err, &why);
         add_location(&s->found, why.message, path);
         return 0;
     }

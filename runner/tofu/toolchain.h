@@ -14,7 +14,8 @@
 
 #include "runner/tofu/tool.h"
 
-/* Reason ToolMissing (with constraint, places and what was found there) or ToolChecksum. */
+/* Reason ToolMissing (with constraint, places and what was found there), ToolChecksum, or InvalidStep as
+ * of df_step_wall_make(). */
 int df_toolchain_find(const struct df_tool_request *r, struct df_tool *ret,
                       struct df_err *err) DF_MUST_CHECK;
 

@@ -336,6 +336,17 @@ def test_a_program_that_is_asked_for_its_version_is_behind_the_wall(home, isolat
         assert "dayfly: opentofu 9.9.9" in log, log
 
 
+def test_a_step_for_which_no_wall_can_be_made_says_why_and_asks_no_program(home):
+    document = {"kind": "Executor", "metadata": {"name": "net"},
+                "spec": {"source": {"url": f"file://{home.module('net', '')}", "kind": "directory"},
+                         "storage": {"type": "local", "path": str(home.directory / "net.tfstate")}}}
+    with dayfly.Server(home, config="engine: {local: {isolation: strict}}\n"):
+        home.dayfly("create", "-f", "-", input=json.dumps(document))
+        home.dayfly("run", "net", code=None)
+        status = home.json("get", "run", "net-1")["status"]
+    assert status["reason"] == "InvalidStep" and "a step does not see" in status["message"], status
+
+
 # ---- the shared plugin cache ----
 
 ENCRYPTED = """
