@@ -12,7 +12,7 @@ ROLE = "arn:aws:iam::123456789012:role/deployer"
 MODULE = """
 resource "terraform_data" "a" {
   provisioner "local-exec" {
-    command = "claims=$(cut -d. -f2 $AWS_WEB_IDENTITY_TOKEN_FILE | tr _- /+ | base64 -d 2>/dev/null); echo \"$claims\"; cat $AWS_WEB_IDENTITY_TOKEN_FILE; ls /run/dayfly/identity"
+    command = "claims=$(cut -d. -f2 $AWS_WEB_IDENTITY_TOKEN_FILE | tr _- /+ | base64 -d 2>/dev/null); echo \\"$claims\\"; cat $AWS_WEB_IDENTITY_TOKEN_FILE; ls /run/dayfly/identity"
   }
 }
 """
