@@ -65,7 +65,7 @@ static int copy_open_file(struct copying *c, int from, mode_t mode, const char *
     struct df_err why = {0};
     if (df_fs_copy(from, to, &c->left, &why) == 0)
         return 0;
-    if (why.cls != DF_ERR_LIMIT) {
+    if (why.cls != DF_ERR_LIMIT || why.os_errno) { /* a full disk is of the class, too */
         (void)df_err_pass(err, &why);
         return df_err_wrap(err, "copy %s", path);
     }

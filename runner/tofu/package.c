@@ -119,7 +119,7 @@ static int copy_file(const char *directory, const struct file *f, const char *pa
     struct df_err why = {0};
     if (df_fs_copy(from, to, left, &why) == 0 && sync_file(to, &why) == 0)
         return 0;
-    if (why.cls == DF_ERR_LIMIT)
+    if (why.cls == DF_ERR_LIMIT && !why.os_errno) /* a full disk is of the class, too */
         return df_fail(err, DF_ERR_LIMIT, "the package has more than %lld bytes",
                        (long long)DF_LIMIT_PACKAGE_BYTES);
     (void)df_err_pass(err, &why);
