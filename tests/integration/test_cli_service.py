@@ -162,7 +162,8 @@ def test_a_follower_waits_for_a_service_with_other_engines(home):
     assert step()["status"]["conditions"][0]["reason"] in ("Queued", "Initializing"), step()
     with serving_pods(home):
         home.dayfly("cancel", "net-1")
-        assert "net-1: Canceled" in run.communicate(timeout=dayfly.DEADLINE)[0]
+        out, err = run.communicate(timeout=dayfly.DEADLINE)
+        assert "net-1: Canceled" in out, err
     assert run.returncode == 1
 
 
