@@ -281,7 +281,16 @@ int df_connection_again(struct df_connection *c, struct df_err *err)
 {
     if (c->kind != DF_SERVICE_RUNNING)
         return df_client_alive(c->client, err);
-    return c->is_replaceable ? look_for(c, err) : find_running(c, err);
+    /* Between two services of `dayfly serve` a command may have answered: its place is not ours if the
+     * work needs engines that only that service has. */
+    if (c->is_replaceable) {
+        if (look_for(c, err) == 0)
+            return 0;
+        if (!df_streq(err->reason, "EngineMissing"))
+            return -1;
+        c->is_replaceable = false;
+    }
+    return find_running(c, err);
 }
 
 struct df_client *df_connection_client(const struct df_connection *c)
