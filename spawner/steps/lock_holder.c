@@ -28,8 +28,11 @@ static int64_t end_of(const cJSON *task)
     return df_task_is_final(task) ? time_at(last, "occurredAt") : INT64_MAX;
 }
 
+/* A step that succeeded has released its lock. */
 static bool took(const cJSON *task, const struct lock *lock)
 {
+    if (df_task_succeeded(task))
+        return false;
     int64_t claimed = time_at(task, "status.claimedBy.at"), end = end_of(task);
     if (claimed < 0 || !df_streq(df_json_str(task, "status.claimedBy.host"), lock->host))
         return false;
