@@ -14,6 +14,16 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
+/* read(2) through EINTR. Returns the bytes, 0 at the end, or -1 with err. */
+static ssize_t read_some(int fd, char *to, size_t room, struct df_err *err)
+{
+    ssize_t n;
+    do {
+        n = read(fd, to, room);
+    } while (n < 0 && errno == EINTR);
+    return n < 0 ? df_fail_errno(err, errno, "read") : n;
+}
+
 int df_fs_read_fd(int fd, struct df_buf *b, struct df_err *err)
 {
     for (;;) {
@@ -23,13 +33,9 @@ int df_fs_read_fd(int fd, struct df_buf *b, struct df_err *err)
         char *to = room ? df_buf_reserve(b, room) : &extra;
         if (!to)
             return df_buf_check(b, err);
-        ssize_t n = read(fd, to, room ? room : 1);
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return df_fail_errno(err, errno, "read");
-        if (n == 0)
-            return 0;
+        ssize_t n = read_some(fd, to, room ? room : 1, err);
+        if (n <= 0)
+            return (int)n;
         if (!room)
             return df_fail(err, DF_ERR_LIMIT, "more than %zu bytes", b->max);
         b->len += (size_t)n;
@@ -149,13 +155,9 @@ int df_fs_copy(int from, int to, int64_t *left, struct df_err *err)
 {
     char bytes[64 * DF_KIB];
     for (;;) {
-        ssize_t n = read(from, bytes, sizeof(bytes));
-        if (n < 0 && errno == EINTR)
-            continue;
-        if (n < 0)
-            return df_fail_errno(err, errno, "read");
-        if (n == 0)
-            return 0;
+        ssize_t n = read_some(from, bytes, sizeof(bytes), err);
+        if (n <= 0)
+            return (int)n;
         if (left && n > *left)
             return df_fail(err, DF_ERR_LIMIT, "more than %lld bytes", (long long)*left);
         if (left)

@@ -35,12 +35,13 @@ int df_fs_read_at(int fd, int64_t offset, int64_t end, struct df_buf *b,
 
 /* Writes all n bytes, through EINTR and short writes. */
 int df_fs_write_all(int fd, const void *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;
-/* Copies what is left of one open file to another. Takes the bytes off *left; class LIMIT if there are
- * more. left NULL: no limit. */
-int df_fs_copy(int from, int to, int64_t *left, struct df_err *err) DF_MUST_CHECK;
 /* The same at this offset; the descriptor's own stays as it is. */
 int df_fs_write_at(int fd, int64_t offset, const void *bytes, size_t n,
                    struct df_err *err) DF_MUST_CHECK;
+
+/* Copies the rest of one open file to another, and takes its bytes off *left. Class LIMIT without an
+ * os_errno if there are more; a full disk has one. left NULL: no limit. */
+int df_fs_copy(int from, int to, int64_t *left, struct df_err *err) DF_MUST_CHECK;
 
 /* Replaces path by a file with this content: temporary file beside it, fsync, rename, fsync of the
  * directory. Readers see the old content or the new, never a part. */
