@@ -268,8 +268,7 @@ int df_prepare_workspace(struct df_context *c, struct df_err *err)
     say_cli_config(c);
     const char *cache = df_json_str(c->doc, "providers.pluginCacheDirectory");
     const struct df_step_wall_request wall = df_context_wall(c);
-    if (df_plugin_stage_make_cache(cache, err) < 0 ||
-        (c->isolation->is_on && df_step_wall_make(&wall, &c->wall, err) < 0))
+    if (df_plugin_stage_make_cache(cache, err) < 0 || df_step_wall_make(&wall, &c->wall, err) < 0)
         return df_err_reason(err, "RunnerFailed");
     c->pid_path = df_fs_join(c->step_dir, "tofu.pid");
     c->fifo_path = df_fs_join(c->dirs->secret, "events");

@@ -254,6 +254,9 @@ int df_step_wall_make(const struct df_step_wall_request *q, struct df_step_wall 
                                                     .memory_bytes = DF_LIMIT_STEP_MEMORY,
                                                     .open_files = DF_LIMIT_STEP_OPEN_FILES};
     struct df_step_wall w = {.limits = q->isolation->is_strict ? &strict : NULL};
+    *ret = (struct df_step_wall){0};
+    if (!q->isolation->is_on)
+        return 0;
     if (check_storage(q, df_json_at(q->step, "state"), err) < 0 ||
         check_storage(q, df_json_at(q->step, "moveTo"), err) < 0 ||
         make_wall(&w.wall, q, err) < 0) {

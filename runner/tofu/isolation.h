@@ -44,7 +44,7 @@ struct df_step_wall_request {
     const struct df_dirs *dirs;
     const char *tool; /* the program */
 };
-/* Reason InvalidStep for a storage that mode strict does not show. */
+/* Empty if the isolation is off. Reason InvalidStep for a storage that mode strict does not show. */
 int df_step_wall_make(const struct df_step_wall_request *q, struct df_step_wall *ret,
                       struct df_err *err) DF_MUST_CHECK;
 void df_step_wall_free(struct df_step_wall *w);
