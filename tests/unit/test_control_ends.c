@@ -245,6 +245,40 @@ static void the_lock_of_a_dead_step_goes_to_the_next_and_that_of_a_living_one_st
     assert_true(released);
 }
 
+/* What is said of a lock of another storage that somebody on host h took now; "": no step is blamed. */
+static void assert_blamed(struct world *w, const char *words)
+{
+    char now[DF_TIME_LEN];
+    DF_JSON cJSON *step = get(w, DF_KIND_TASK_ACTION, "net-1-plan"), *told = NULL;
+    DF_FREE char *text = df_strf("{'message':'m','lock':{'who':'tom@h','created':'%s'}}",
+                                 df_time_format(df_real_us(), now));
+    DF_JSON cJSON *result = json(text);
+    assert_int_equal(df_json_set_str(df_json_object_at(step, "metadata"), "uid", "another", NULL),
+                     0);
+    assert_int_equal(df_lock_holder_explain(&w->s, step, result, &told, NULL), 0);
+    const char *message = df_json_str(told, "message");
+    if (*words ? !message || !strstr(message, words) : message != NULL)
+        fail_msg("%s", message ? message : "nothing");
+}
+
+static void only_a_step_that_failed_can_have_left_a_lock_in_another_storage(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "'storage':{'type':'local','path':'/nowhere/net.tfstate'}");
+    run(w, "net", AUTO);
+    start(w);
+    struct runner r = claim(w, "net-1-plan");
+    assert_blamed(w, "Step net-1-plan of run net-1 holds this lock");
+    report(&r, NOTHING_TO_DO);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    assert_blamed(w, "");
+    run(w, "net", AUTO);
+    r = claim(w, "net-2-plan");
+    report(&r, "{'exitCode':1,'reason':'PlanFailed','message':'m'}");
+    await_value(w, DF_KIND_RUN, "net-2", "status.phase", "Failed");
+    assert_blamed(w, "Step net-2-plan of run net-2 left this lock behind (PlanFailed)");
+}
+
 static void an_errored_state_that_is_gone_unnoted_keeps_no_run_from_starting(void **state)
 {
     struct world *w = *state;
@@ -524,6 +558,7 @@ int main(void)
         TEST(a_step_goes_on_until_the_state_that_its_dead_runner_left_is_kept),
         TEST(a_plan_leaves_no_errored_state),
         TEST(the_lock_of_a_dead_step_goes_to_the_next_and_that_of_a_living_one_stays),
+        TEST(only_a_step_that_failed_can_have_left_a_lock_in_another_storage),
         TEST(an_errored_state_that_is_gone_unnoted_keeps_no_run_from_starting),
         TEST(a_state_may_be_written_as_long_as_a_process_of_the_step_lives),
         TEST(a_result_that_only_the_engine_has_is_collected),

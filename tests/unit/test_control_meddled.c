@@ -21,11 +21,6 @@ static void take_away(struct world *w, enum df_kind kind, const char *name)
         fail_msg("%s", err.message);
 }
 
-static void await_cancels(struct world *w, const char *step)
-{
-    await_cancel(w, step);
-}
-
 static struct runner begin_apply(struct world *w)
 {
     begin(w, AUTO);
@@ -64,7 +59,7 @@ static void an_apply_whose_document_is_taken_away_is_ended_and_its_run_fails_the
     struct runner r = begin_apply(w);
     take_lock(w, &r);
     take_away(w, DF_KIND_TASK_ACTION, "net-1-apply");
-    await_cancels(w, "net-1-apply");
+    await_cancel(w, "net-1-apply");
     await_value(w, DF_KIND_RUN, "net-1", "status.message",
                 "the TaskAction of the apply step was deleted: its processes are being ended");
     assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
@@ -145,7 +140,7 @@ static void a_run_that_is_taken_away_ends_its_apply_before_the_next_run_begins(v
     struct runner r = begin_apply(w);
     run(w, "net", AUTO);
     take_away(w, DF_KIND_RUN, "net-1");
-    await_cancels(w, "net-1-apply");
+    await_cancel(w, "net-1-apply");
     assert_value(w, DF_KIND_TASK_ACTION, "net-1-apply", "spec.cancel.reason",
                  "its run was deleted");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-2-plan"));
@@ -161,7 +156,7 @@ static void an_executor_whose_run_is_taken_away_is_in_error_and_free(void **stat
     struct world *w = *state;
     struct runner r = begin_apply(w);
     take_away(w, DF_KIND_RUN, "net-1");
-    await_cancels(w, "net-1-apply");
+    await_cancel(w, "net-1-apply");
     report(&r, "{'exitCode':1,'reason':'Canceled','message':'interrupted'}");
     await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "error");
     assert_value(w, DF_KIND_EXECUTOR, "net", "status.activeRun", "");

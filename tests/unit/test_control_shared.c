@@ -348,17 +348,12 @@ static int cancel_run(struct world *w)
     return df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "tester", NULL, NULL, NULL);
 }
 
-static void await_cancels(struct world *w, const char *step)
-{
-    await_cancel(w, step);
-}
-
 static void a_cancel_reaches_the_apply_in_the_pod(void **state)
 {
     struct world *w = *state;
     struct runner apply = begin_apply(w, NULL);
     assert_int_equal(cancel_run(w), 0);
-    await_cancels(w, PLAN);
+    await_cancel(w, PLAN);
     assert_int_equal(
         try_result(&apply, "{'exitCode':1,'reason':'Canceled','message':'stopped'}", NULL), 0);
     end_processes(w, PLAN, 1, "stopped");
@@ -375,7 +370,7 @@ static void a_cancel_before_the_apply_ends_the_pod(void **state)
     cJSON *doc = NULL;
     struct df_err err;
     assert_int_equal(cancel_run(w), 0);
-    await_cancels(w, PLAN);
+    await_cancel(w, PLAN);
     assert_fails(claim_apply(&plan, uid, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT,
                  "StepOver");
     end_processes(w, PLAN, -1, "killed");
@@ -389,7 +384,7 @@ static void a_run_whose_apply_is_taken_away_waits_for_the_pod(void **state)
     struct world *w = *state;
     (void)begin_apply(w, NULL);
     assert_int_equal(df_store_remove(w->s.store, DF_KIND_TASK_ACTION, APPLY, NULL, NULL), 0);
-    await_cancels(w, PLAN);
+    await_cancel(w, PLAN);
     assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
     end_processes(w, PLAN, -1, "killed");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
