@@ -204,13 +204,17 @@ static int find(struct df_connection *c, struct df_err *err)
 static int find_running(struct df_connection *c, struct df_err *err)
 {
     struct df_holder holder = {0};
+    struct df_err why = {0};
     if (!df_holder_find(c->config.data_directory, &holder))
         return df_fail_reason(
             err, DF_ERR_RETRY, "NobodyServes", "no dayfly process serves the data directory %s%s",
             c->config.data_directory,
             c->kind == DF_SERVICE_RUNNING ? ": start `dayfly serve` again, as it was started before"
                                           : "");
-    return join_running(c, err);
+    if (join_running(c, &why) == 0)
+        return 0;
+    /* Who has just taken the directory has not written its address yet. */
+    return why.cls == DF_ERR_NOT_FOUND ? fail_silent(c, &why, err) : df_err_pass(err, &why);
 }
 
 static int look_for(struct df_connection *c, struct df_err *err)
