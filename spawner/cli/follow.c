@@ -170,12 +170,9 @@ static int add_stream(struct follow *f, enum stream stream, const char *what, co
     return df_feed_add(f->feed, &source, err);
 }
 
-/* Leaves out the plan's log if the person has seen it. */
 static int add_log_stream(struct follow *f, struct df_err *err)
 {
-    return add_stream(
-        f, STREAM_LOG, "log",
-        df_progress_plan_shown(&f->progress) ? "?follow=true&step=apply" : "?follow=true", err);
+    return add_stream(f, STREAM_LOG, "log", "?follow=true", err);
 }
 
 static int open_streams(struct follow *f, struct df_err *err)
@@ -465,7 +462,7 @@ static bool is_over(const struct follow *f)
  * exist already that the service has not processed. */
 static bool waits_for_person(const struct follow *f)
 {
-    return has_phase(f, "WaitingApproval") && df_progress_plan_shown(&f->progress) &&
+    return has_phase(f, "WaitingApproval") && df_progress_is_complete(&f->progress) &&
            !f->canceled && !df_json_at(f->run, "spec.decision") &&
            !df_json_at(f->run, "spec.cancel");
 }
@@ -513,6 +510,19 @@ static int follow(struct follow *f, enum df_follow_end *ret_end, struct df_err *
     }
 }
 
+/* Begins with the first step that has not ended: the person has seen those before it. */
+static void skip_past(struct follow *f)
+{
+    const struct df_recipe *recipe = df_recipe_of(f->run);
+    char name[64];
+    size_t at = 0;
+    while (at < recipe->count && df_json_str(df_run_step(f->run, at), "finishedAt"))
+        at++;
+    df_progress_skip_past(&f->progress, f->run);
+    if (at < recipe->count && df_model_name(f->run_name, recipe->steps[at].name, name, NULL) == 0)
+        (void)snprintf(f->log_id, sizeof(f->log_id), "%s:0", name);
+}
+
 static int start(struct follow *f, struct df_err *err)
 {
     DF_FREE char *path = df_path("runs", f->run_name, NULL);
@@ -521,7 +531,7 @@ static int start(struct follow *f, struct df_err *err)
     if (df_cli_call(f->cli, "GET", path, NULL, &f->run, err) < 0)
         return -1;
     if (f->o->skip_past)
-        df_progress_skip_past(&f->progress, f->run);
+        skip_past(f);
     f->look_ms = df_mono_ms() + QUEUE_LOOK_MS / 4;
     return open_streams(f, err);
 }

@@ -5,30 +5,35 @@
 
 void df_progress_init(struct df_progress *p, struct df_view *view)
 {
-    *p = (struct df_progress){.view = view,
-                              .steps = {{.name = "plan"}, {.name = "apply"}, {.name = "state"}}};
+    *p = (struct df_progress){.view = view};
 }
 
 void df_progress_free(struct df_progress *p)
 {
-    for (size_t i = 0; i < DF_PROGRESS_STEPS; i++)
+    for (size_t i = 0; i < p->count; i++)
         cJSON_Delete(p->steps[i].final);
 }
 
-/* The index of a step by its TaskAction: "net-1-plan" is the plan. DF_PROGRESS_STEPS: no step. */
-static size_t step_index(const struct df_progress *p, const char *task_name)
+/* The step of a TaskAction, by its name: "net-1-plan" is the plan. NULL: not seen yet. */
+static struct df_progress_step *find_step(struct df_progress *p, const char *task_name)
 {
     const char *dash = task_name ? strrchr(task_name, '-') : NULL;
-    size_t i = 0;
-    while (i < DF_PROGRESS_STEPS && !(dash && df_streq(p->steps[i].name, dash + 1)))
-        i++;
-    return i;
+    for (size_t i = 0; dash && i < p->count; i++)
+        if (df_streq(p->steps[i].name, dash + 1))
+            return &p->steps[i];
+    return NULL;
 }
 
+/* The same, added if it is new. NULL: no name of a step, or more steps than a run has. */
 static struct df_progress_step *step_of(struct df_progress *p, const char *task_name)
 {
-    size_t i = step_index(p, task_name);
-    return i < DF_PROGRESS_STEPS ? &p->steps[i] : NULL;
+    const char *dash = task_name ? strrchr(task_name, '-') : NULL;
+    struct df_progress_step *step = find_step(p, task_name);
+    if (step || !dash || p->count == DF_RECIPE_STEPS || strlen(dash + 1) >= sizeof(step->name))
+        return step;
+    step = &p->steps[p->count++];
+    (void)snprintf(step->name, sizeof(step->name), "%s", dash + 1);
+    return step;
 }
 
 static void say_started(struct df_progress *p, struct df_progress_step *s, const cJSON *task)
@@ -102,10 +107,10 @@ void df_progress_log_complete(struct df_progress *p, const char *task_name)
     show_end(p, s);
 }
 
-bool df_progress_knows(const struct df_progress *p, const char *task_name)
+bool df_progress_knows(struct df_progress *p, const char *task_name)
 {
-    size_t i = step_index(p, task_name);
-    return i == DF_PROGRESS_STEPS || p->steps[i].started;
+    const struct df_progress_step *step = step_of(p, task_name);
+    return !step || step->started;
 }
 
 void df_progress_skip_past(struct df_progress *p, const cJSON *run)
@@ -118,7 +123,10 @@ void df_progress_skip_past(struct df_progress *p, const cJSON *run)
     }
 }
 
-bool df_progress_plan_shown(const struct df_progress *p)
+bool df_progress_is_complete(const struct df_progress *p)
 {
-    return p->steps[0].ended;
+    for (size_t i = 0; i < p->count; i++)
+        if (!p->steps[i].ended)
+            return false;
+    return p->count > 0;
 }

@@ -8,11 +8,10 @@
 #define DF_CLI_PROGRESS_H
 
 #include "spawner/cli/view.h"
-
-#define DF_PROGRESS_STEPS 3
+#include "spawner/model/recipe.h"
 
 struct df_progress_step {
-    const char *name;  /* "plan", "apply", "state": as in the run's status.steps */
+    char name[24];     /* "plan": as in the run's status.steps */
     cJSON *final;      /* its TaskAction after its end; owned */
     char obstacle[80]; /* what it waits for, as last shown */
     bool log_complete;
@@ -20,8 +19,9 @@ struct df_progress_step {
 };
 
 struct df_progress {
-    struct df_view *view; /* borrowed */
-    struct df_progress_step steps[DF_PROGRESS_STEPS];
+    struct df_view *view;                           /* borrowed */
+    struct df_progress_step steps[DF_RECIPE_STEPS]; /* in the order in which they were seen */
+    size_t count;
 };
 
 void df_progress_init(struct df_progress *p, struct df_view *view);
@@ -35,12 +35,12 @@ void df_progress_log(struct df_progress *p, const char *task_name, const cJSON *
 void df_progress_log_complete(struct df_progress *p, const char *task_name);
 
 /* True if the start of this TaskAction was shown, or if it is no step of a run. */
-bool df_progress_knows(const struct df_progress *p, const char *task_name);
+bool df_progress_knows(struct df_progress *p, const char *task_name);
 
 /* Does not show the steps of this run that have ended. */
 void df_progress_skip_past(struct df_progress *p, const cJSON *run);
 
-/* True if the plan was shown to its end, or skipped. */
-bool df_progress_plan_shown(const struct df_progress *p);
+/* True if there is a step, and all were shown to their end, or skipped. */
+bool df_progress_is_complete(const struct df_progress *p);
 
 #endif

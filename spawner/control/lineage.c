@@ -56,6 +56,11 @@ static int set_own(cJSON *executor, void *arg, struct df_err *err)
     return df_json_set_str(status, "stateLineage", c->lineage, err);
 }
 
+static bool will_write(const struct df_run_view *v, const struct df_run_verdict *verdict)
+{
+    return verdict->next == DF_RUN_STEP && df_recipe_of(v->run)->steps[verdict->step].writes;
+}
+
 /* May the run change the state from here on, or has it? A dry run of an executor that holds
  * resources reads the state that holds them; one beside another run perhaps that of before. */
 static bool makes_own(const struct df_run_view *v, const struct df_run_verdict *verdict)
@@ -64,7 +69,7 @@ static bool makes_own(const struct df_run_view *v, const struct df_run_verdict *
         df_streq(df_json_str(v->run, "spec.action"), df_action_name(DF_ACTION_DRY_RUN));
     if (is_dry_run && df_json_str(v->run, "status.beside"))
         return false;
-    return df_executor_is_in_use(v->executor) || verdict->next == DF_RUN_APPLY ||
+    return df_executor_is_in_use(v->executor) || will_write(v, verdict) ||
            (verdict->next == DF_RUN_FINISH && !is_dry_run);
 }
 
@@ -84,13 +89,14 @@ static int settle(struct df_spawner *s, struct claim *c, bool own, struct df_err
 int df_lineage_settle(struct df_spawner *s, const struct df_run_view *v,
                       const struct df_run_verdict *verdict, struct df_err *err)
 {
-    const char *before = df_json_str(v->plan, "status.tofuState.lineage");
-    const char *after = df_json_str(v->apply, "status.tofuState.lineage");
+    const char *before = df_json_str(v->steps[0], "status.tofuState.lineage");
+    const cJSON *apply = df_run_apply(v);
+    const char *after = df_json_str(apply, "status.tofuState.lineage");
     struct claim c = {v->executor, df_json_str(v->executor, "metadata.name"),
                       after ? after : before};
     bool is_over = verdict->next == DF_RUN_FINISH;
-    bool matters = verdict->next == DF_RUN_ASK || verdict->next == DF_RUN_APPLY ||
-                   (is_over && (v->apply || df_streq(verdict->phase, "Succeeded")));
+    bool matters = verdict->next == DF_RUN_ASK || verdict->next == DF_RUN_STEP ||
+                   (is_over && (apply || df_streq(verdict->phase, "Succeeded")));
     if (!v->executor || !c.lineage || !matters)
         return 0;
     /* The runner compared before a command on the state; what it found after one may be new. */

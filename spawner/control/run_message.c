@@ -55,16 +55,17 @@ static int report_obstacle(cJSON *run, const cJSON *step, struct df_err *err)
     return df_str_empty(message) ? clear(run) : set(run, strdup(message), err);
 }
 
-int df_run_message_step(cJSON *run, const cJSON *plan, const cJSON *apply, struct df_err *err)
+int df_run_message_step(const struct df_run_view *view, cJSON *run, struct df_err *err)
 {
     bool destroys_all = df_json_bool(run, "status.destroysAll", false); /* never of a destroy */
-    bool is_planned = !apply && df_task_succeeded(plan);
+    const cJSON *latest = df_run_latest(view);
+    bool is_planned = !df_run_apply(view) && df_task_succeeded(latest);
     const char *refused = df_json_str(run, "status.refusedDecision");
     if (is_planned && destroys_all && df_run_needs_admin(run))
         return report_approver(run, err);
     if (is_planned && refused)
         return set(run, strdup(refused), err);
-    return report_obstacle(run, apply ? apply : plan, err);
+    return report_obstacle(run, latest, err);
 }
 
 int df_run_message_beside(cJSON *run, const cJSON *beside, struct df_err *err)

@@ -5,10 +5,10 @@
 #ifndef DF_CONTROL_RUN_MESSAGE_H
 #define DF_CONTROL_RUN_MESSAGE_H
 
-#include "common/json/json.h"
+#include "spawner/model/run.h"
 
-/* Of a run that has a step; apply may be NULL. */
-int df_run_message_step(cJSON *run, const cJSON *plan, const cJSON *apply,
+/* Of a run that has a step. view: of this run. */
+int df_run_message_step(const struct df_run_view *view, cJSON *run,
                         struct df_err *err) DF_MUST_CHECK;
 /* Of one that takes no turn, after that: if there is nothing to say, what its plan does not know. */
 int df_run_message_beside(cJSON *run, const cJSON *beside, struct df_err *err) DF_MUST_CHECK;

@@ -40,24 +40,18 @@
 struct pass {
     struct df_control *c;
     cJSON *run;
-    /* Shared. */
-    const cJSON *executor; /* NULL: deleted */
-    const cJSON *plan;     /* its first step (plan or state); or NULL */
-    const cJSON *apply;
-    const cJSON *beside; /* beside.h */
-    bool is_first;
-    bool lost_lives;  /* run.h */
-    bool is_reopened; /* somebody wrote a final phase into its status */
+    struct df_run_view view; /* of this run; executor, steps and beside are references */
+    bool is_reopened;        /* somebody wrote a final phase into its status */
     int64_t now_us;
 };
 
 static void free_pass(struct pass *p)
 {
     cJSON_Delete(p->run);
-    df_shared_drop(p->executor);
-    df_shared_drop(p->plan);
-    df_shared_drop(p->apply);
-    df_shared_drop(p->beside);
+    df_shared_drop(p->view.executor);
+    for (size_t at = 0; at < DF_RECIPE_STEPS; at++)
+        df_shared_drop(p->view.steps[at]);
+    df_shared_drop(p->view.beside);
 }
 
 /* ---- observe ---- */
@@ -88,8 +82,8 @@ static int get_live_step(struct pass *p, struct df_err *err)
         return -1;
     cJSON_ArrayForEach (step, steps) {
         if (df_json_at(step, "status") && !df_task_is_final(step)) {
-            p->plan = df_shared_new(cJSON_DetachItemViaPointer(steps, step));
-            return p->plan ? 0 : df_fail_oom(err);
+            p->view.steps[0] = df_shared_new(cJSON_DetachItemViaPointer(steps, step));
+            return p->view.steps[0] ? 0 : df_fail_oom(err);
         }
     }
     return 0;
@@ -100,9 +94,10 @@ static int get_steps(struct pass *p, struct df_err *err)
     const struct df_recipe *recipe = df_recipe_of(p->run);
     if (recipe->count == 0)
         return get_live_step(p, err);
-    if (get_step(p, recipe->steps[0].name, &p->plan, err) < 0)
-        return -1;
-    return recipe->count > 1 ? get_step(p, recipe->steps[1].name, &p->apply, err) : 0;
+    for (size_t at = 0; at < recipe->count; at++)
+        if (get_step(p, recipe->steps[at].name, &p->view.steps[at], err) < 0)
+            return -1;
+    return 0;
 }
 
 static const char *executor_name(const struct pass *p)
@@ -110,23 +105,10 @@ static const char *executor_name(const struct pass *p)
     return df_json_str(p->run, "spec.executorRef.name");
 }
 
-static struct df_run_view view_of(const struct pass *p)
-{
-    return (struct df_run_view){.run = p->run,
-                                .executor = p->executor,
-                                .plan = p->plan,
-                                .apply = p->apply,
-                                .beside = p->beside,
-                                .is_first = p->is_first,
-                                .lost_lives = p->lost_lives,
-                                .approval = p->c->s->config->approval};
-}
-
 static int observe_lost(struct pass *p, struct df_err *err)
 {
-    const struct df_run_view view = view_of(p);
-    const cJSON *lost = df_run_lost_step(&view);
-    return lost ? df_lost_step_lives(p->c->s, p->run, lost, &p->lost_lives, err) : 0;
+    const cJSON *lost = df_run_lost_step(&p->view);
+    return lost ? df_lost_step_lives(p->c->s, p->run, lost, &p->view.lost_lives, err) : 0;
 }
 
 /* Of a run that takes no turn: the run whose turn it is as it begins. */
@@ -139,9 +121,9 @@ static int observe_beside(struct pass *p, struct df_err *err)
     if (is_open &&
         df_lock_queue_first(p->c->s->store, DF_KIND_RUN, executor_name(p), name, err) < 0)
         return -1;
-    if (name[0] && df_store_look_for(p->c->s->store, DF_KIND_RUN, name, &p->beside, err) < 0)
+    if (name[0] && df_store_look_for(p->c->s->store, DF_KIND_RUN, name, &p->view.beside, err) < 0)
         return -1;
-    return is_open && p->beside ? df_beside_note(p->run, p->beside, err) : 0;
+    return is_open && p->view.beside ? df_beside_note(p->run, p->view.beside, err) : 0;
 }
 
 /* A run that has a step is the first in the queue of its executor. */
@@ -149,24 +131,28 @@ static int observe_turn(struct pass *p, struct df_err *err)
 {
     char first[64] = "";
     bool blocked = false;
-    p->is_first = !df_run_takes_turn(p->run) || p->plan ||
+    struct df_run_view *v = &p->view;
+    v->is_first = !df_run_takes_turn(p->run) || v->steps[0] ||
                   cJSON_GetArraySize(df_json_at(p->run, "status.steps")) > 0;
-    if (p->is_first)
+    if (v->is_first)
         return 0;
     if (df_lock_queue_first(p->c->s->store, DF_KIND_RUN, executor_name(p), first, err) < 0 ||
-        (p->executor && df_vanished_blocks(p->c, p->executor, &blocked, err) < 0))
+        (v->executor && df_vanished_blocks(p->c, v->executor, &blocked, err) < 0))
         return -1;
-    p->is_first = !blocked && df_streq(first, df_json_str(p->run, "metadata.name"));
+    v->is_first = !blocked && df_streq(first, df_json_str(p->run, "metadata.name"));
     return 0;
 }
 
 static int observe(struct pass *p, struct df_err *err)
 {
     struct df_store *s = p->c->s->store;
+    const char *executor = executor_name(p);
     p->now_us = df_real_us();
-    if (df_store_look_for(s, DF_KIND_EXECUTOR, executor_name(p), &p->executor, err) < 0 ||
+    p->view.run = p->run;
+    p->view.approval = p->c->s->config->approval;
+    if (df_store_look_for(s, DF_KIND_EXECUTOR, executor, &p->view.executor, err) < 0 ||
         get_steps(p, err) < 0 || observe_turn(p, err) < 0 || observe_beside(p, err) < 0 ||
-        df_errored_observe(p->c->s, executor_name(p), &p->executor, err) < 0)
+        df_errored_observe(p->c->s, executor, &p->view.executor, err) < 0)
         return -1;
     return observe_lost(p, err);
 }
@@ -236,21 +222,20 @@ static int keep_step(const struct pass *p, cJSON *steps, const cJSON *old, struc
     cJSON *step = cJSON_Duplicate(old, true);
     if (df_json_append(steps, step, err) < 0)
         return -1;
-    return p->lost_lives ? 0 : df_json_set_str(step, "phase", "Failed", err);
+    return p->view.lost_lives ? 0 : df_json_set_str(step, "phase", "Failed", err);
 }
 
 static int list_steps(const struct pass *p, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *steps = cJSON_CreateArray();
     const struct df_recipe *recipe = df_recipe_of(p->run);
-    const cJSON *const tasks[] = {p->plan, p->apply};
     if (!steps)
         return df_fail_oom(err);
-    for (size_t at = 0; at < recipe->count && at < DF_ARRAY_SIZE(tasks); at++) {
-        const cJSON *old = df_run_step(p->run, at);
-        if (tasks[at] && add_step(steps, recipe->steps[at].name, tasks[at], err) < 0)
+    for (size_t at = 0; at < recipe->count; at++) {
+        const cJSON *task = p->view.steps[at], *old = df_run_step(p->run, at);
+        if (task && add_step(steps, recipe->steps[at].name, task, err) < 0)
             return -1;
-        if (!tasks[at] && df_json_str(old, "taskAction") && keep_step(p, steps, old, err) < 0)
+        if (!task && df_json_str(old, "taskAction") && keep_step(p, steps, old, err) < 0)
             return -1;
     }
     *ret = DF_TAKE(steps);
@@ -263,10 +248,15 @@ static int copy(cJSON *to, const char *as, const cJSON *task, const char *path, 
     return item ? df_json_set(to, as, cJSON_Duplicate(item, true), err) : 0;
 }
 
-/* The run waits for what its step waits for. */
-static int copy_waiting(const struct pass *p, cJSON *status, struct df_err *err)
+/* What the first step has found out. */
+static int copy_first(cJSON *status, const cJSON *first, struct df_err *err)
 {
-    return copy(status, "waiting", p->apply ? p->apply : p->plan, "status.waiting", err);
+    static const char *const found[] = {"hasChanges", "destroysAll", "planSummary", "source",
+                                        "tool"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(found); i++)
+        if (copy(status, found[i], df_json_at(first, "status"), found[i], err) < 0)
+            return -1;
+    return copy(status, "startedAt", first, "metadata.creationTimestamp", err);
 }
 
 static int copy_results(const struct pass *p, struct df_err *err)
@@ -275,24 +265,19 @@ static int copy_results(const struct pass *p, struct df_err *err)
     const struct df_recipe *recipe = df_recipe_of(p->run);
     cJSON *steps = NULL;
     if (recipe->count == 0)
-        return p->plan ? 0 : df_run_message_turn(p->run, p->is_first, err);
+        return p->view.steps[0] ? 0 : df_run_message_turn(p->run, p->view.is_first, err);
     if (list_steps(p, &steps, err) < 0)
         return -1;
     if (!steps->child) {
         cJSON_Delete(steps);
-        return df_run_message_turn(p->run, p->is_first, err);
+        return df_run_message_turn(p->run, p->view.is_first, err);
     }
     if (df_json_set(status, "steps", steps, err) < 0 ||
-        copy(status, "hasChanges", p->plan, "status.hasChanges", err) < 0 ||
-        copy(status, "destroysAll", p->plan, "status.destroysAll", err) < 0 ||
-        copy(status, "planSummary", p->plan, "status.planSummary", err) < 0 ||
-        copy(status, "source", p->plan, "status.source", err) < 0 ||
-        copy(status, "tool", p->plan, "status.tool", err) < 0 ||
-        copy(status, "applySummary", p->apply, "status.planSummary", err) < 0 ||
-        copy(status, "startedAt", p->plan, "metadata.creationTimestamp", err) < 0 ||
-        copy_waiting(p, status, err) < 0 ||
-        df_run_message_step(p->run, p->plan, p->apply, err) < 0 ||
-        df_run_message_beside(p->run, p->beside, err) < 0)
+        copy_first(status, p->view.steps[0], err) < 0 ||
+        copy(status, "applySummary", df_run_apply(&p->view), "status.planSummary", err) < 0 ||
+        copy(status, "waiting", df_run_latest(&p->view), "status.waiting", err) < 0 ||
+        df_run_message_step(&p->view, p->run, err) < 0 ||
+        df_run_message_beside(p->run, p->view.beside, err) < 0)
         return -1;
     if (df_streq(df_json_str(p->run, "spec.decision.verdict"), "approved"))
         return copy(status, "approvedBy", p->run, "spec.decision.by", err);
@@ -319,31 +304,33 @@ static int set_expecting(cJSON *executor, void *arg, struct df_err *err)
 /* A step that may create resources is known to the executor before it exists. */
 static int expect_resources(struct pass *p, const char *action, struct df_err *err)
 {
-    bool is_noted = df_json_bool(p->executor, "status.mayHoldResources", false);
-    if (!p->executor || is_noted || !df_recipe_step_for(action)->writes)
+    bool is_noted = df_json_bool(p->view.executor, "status.mayHoldResources", false);
+    if (!p->view.executor || is_noted || !df_recipe_step_for(action)->writes)
         return 0;
     return df_store_modify(p->c->s->store, DF_KIND_EXECUTOR, executor_name(p), set_expecting,
                            p->run, NULL, err);
 }
 
-/* Creates the step's document. If it exists, an earlier pass created it and was interrupted. */
-static int make_step(struct pass *p, const char *step, const char *action, const cJSON **ret,
-                     struct df_err *err)
+/* Creates the document of this step of the recipe. If it exists, an earlier pass created it and was
+ * interrupted. */
+static int make_step(struct pass *p, size_t at, struct df_err *err)
 {
+    const struct df_recipe_step *step = &df_recipe_of(p->run)->steps[at];
+    const char *action = at ? step->action : df_run_first_action(p->run, p->view.executor);
     DF_JSON cJSON *task = NULL;
     struct df_err why = {0};
     struct df_spawner *s = p->c->s;
-    if (df_new_task(p->run, step, action, s->config, p->now_us, &task, err) < 0 ||
-        df_shared_pod_keep(s, p->run, p->executor, task, err) < 0 ||
-        expect_resources(p, action, err) < 0)
+    if (df_new_task(p->run, step->name, action, s->config, p->now_us, &task, err) < 0 ||
+        df_shared_pod_keep(s, &p->view, at, task, err) < 0 || expect_resources(p, action, err) < 0)
         return -1;
-    if (df_new_step_create(p->c, task, p->plan, &why) < 0 && !df_streq(why.reason, "AlreadyExists"))
+    if (df_new_step_create(p->c, task, df_run_latest(&p->view), &why) < 0 &&
+        !df_streq(why.reason, "AlreadyExists"))
         return df_err_pass(err, &why);
-    if (get_step(p, step, ret, err) < 0)
+    if (get_step(p, step->name, &p->view.steps[at], err) < 0)
         return -1;
-    if (!*ret)
+    if (!p->view.steps[at])
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
-                              "a document of the name of step %s is being taken away", step);
+                              "a document of the name of step %s is being taken away", step->name);
     if (copy_results(p, err) < 0)
         return -1;
     return set_phase(p, "Running", err);
@@ -360,7 +347,7 @@ static int set_step_cancel(cJSON *task, void *arg, struct df_err *err)
 
 static int cancel_step(struct pass *p, struct df_err *err)
 {
-    const cJSON *step = p->apply ? p->apply : p->plan;
+    const cJSON *step = df_run_latest(&p->view);
     const cJSON *note = df_json_at(p->run, "spec.cancel");
     DF_JSON cJSON *gone = NULL;
     if (!note) {
@@ -407,8 +394,7 @@ static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err 
 
 static int end_lost(const struct pass *p, struct df_err *err)
 {
-    const struct df_run_view view = view_of(p);
-    const cJSON *lost = df_run_lost_step(&view);
+    const cJSON *lost = df_run_lost_step(&p->view);
     DF_FREE char *text =
         df_strf("the TaskAction of the %s step was deleted: its processes are being "
                 "ended",
@@ -438,10 +424,9 @@ static void name_unrecorded(struct df_run_verdict *v, const cJSON *unrecorded)
 }
 
 /* Before the run ends: what a lost step left behind, and which resources nobody else will name. */
-static int settle_lost(const struct pass *p, const struct df_run_view *view,
-                       struct df_run_verdict *v, struct df_err *err)
+static int settle_lost(const struct pass *p, struct df_run_verdict *v, struct df_err *err)
 {
-    const cJSON *lost = df_run_lost_step(view);
+    const cJSON *lost = df_run_lost_step(&p->view);
     DF_JSON cJSON *unrecorded = NULL;
     if (v->next != DF_RUN_FINISH || !lost)
         return 0;
@@ -469,18 +454,18 @@ static int check_moved(const struct pass *p, struct df_run_verdict *v, struct df
 {
     struct df_err why = {0};
     if (v->next != DF_RUN_FINISH || !df_streq(v->phase, "Succeeded") || !df_run_moves(p->run) ||
-        !p->executor || df_moved_check(p->c->s, p->run, p->executor, p->plan, &why) == 0)
+        !p->view.executor ||
+        df_moved_check(p->c->s, p->run, p->view.executor, p->view.steps[0], &why) == 0)
         return 0;
     return fail_run(v, &why, err);
 }
 
 /* A run goes on only if the state that it found is its executor's. One that failed keeps its
  * reason. */
-static int check_lineage(const struct pass *p, const struct df_run_view *view,
-                         struct df_run_verdict *v, struct df_err *err)
+static int check_lineage(const struct pass *p, struct df_run_verdict *v, struct df_err *err)
 {
     struct df_err why = {0};
-    if (df_lineage_settle(p->c->s, view, v, &why) == 0)
+    if (df_lineage_settle(p->c->s, &p->view, v, &why) == 0)
         return 0;
     bool has_failed = v->next == DF_RUN_FINISH && !df_streq(v->phase, "Succeeded");
     return has_failed && why.cls == DF_ERR_CONFLICT ? 0 : fail_run(v, &why, err);
@@ -488,13 +473,11 @@ static int check_lineage(const struct pass *p, const struct df_run_view *view,
 
 static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
 {
-    const struct df_recipe *recipe = df_recipe_of(p->run);
+    const cJSON *latest = df_run_latest(&p->view);
+    bool is_pending = df_streq(df_run_phase(p->run), "Pending");
     switch (v->next) {
-    case DF_RUN_START:
-        return make_step(p, recipe->steps[0].name, df_run_first_action(p->run, p->executor),
-                         &p->plan, err);
-    case DF_RUN_APPLY:
-        return make_step(p, recipe->steps[1].name, recipe->steps[1].action, &p->apply, err);
+    case DF_RUN_STEP:
+        return make_step(p, v->step, err);
     case DF_RUN_ASK:
         return set_phase(p, "WaitingApproval", err);
     case DF_RUN_CANCEL_STEP:
@@ -508,8 +491,8 @@ static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *er
         break;
     }
     /* A pass that was interrupted after it created a step has not written the phase. */
-    bool lags = p->apply ? !df_streq(df_run_phase(p->run), "Running")
-                         : p->plan && df_streq(df_run_phase(p->run), "Pending");
+    bool lags = df_recipe_step_of(latest)->asks ? !df_streq(df_run_phase(p->run), "Running")
+                                                : latest && is_pending;
     return lags ? set_phase(p, "Running", err) : 0;
 }
 
@@ -538,17 +521,18 @@ static bool has_empty_state(const struct pass *p)
 {
     struct df_state_holdings h = {0};
     struct df_err why = {0};
-    if (!df_streq(df_run_phase(p->run), "Succeeded") || !p->apply ||
-        !df_storage_is_managed(p->apply) || df_json_int(p->run, "status.applySummary.add", 0) > 0)
+    const cJSON *apply = df_run_apply(&p->view);
+    if (!df_streq(df_run_phase(p->run), "Succeeded") || !apply || !df_storage_is_managed(apply) ||
+        df_json_int(p->run, "status.applySummary.add", 0) > 0)
         return false;
-    return df_state_holdings(p->c->s->states, df_json_str(p->executor, "metadata.uid"), &h, &why) ==
-               0 &&
+    return df_state_holdings(p->c->s->states, df_json_str(p->view.executor, "metadata.uid"), &h,
+                             &why) == 0 &&
            h.count == 0;
 }
 
 static int write_executor(struct pass *p, struct df_err *err)
 {
-    if (!p->executor || (!p->is_first && !df_run_is_final(p->run)))
+    if (!p->view.executor || (!p->view.is_first && !df_run_is_final(p->run)))
         return 0;
     struct told told = {p->run, has_empty_state(p)};
     return df_store_modify(p->c->s->store, DF_KIND_EXECUTOR, executor_name(p), set_executor, &told,
@@ -565,7 +549,8 @@ static int write_run(struct pass *p, const cJSON *before, int64_t *wake_us, stru
         return -1;
     if (!p->is_reopened && df_json_equal(before, p->run))
         return 0;
-    if (!p->is_reopened && df_run_due_us(before, p->run, p->plan, p->now_us, &due_us, err) < 0)
+    if (!p->is_reopened &&
+        df_run_due_us(before, p->run, p->view.steps[0], p->now_us, &due_us, err) < 0)
         return -1;
     if (due_us) {
         *wake_us = *wake_us && *wake_us < due_us ? *wake_us : due_us;
@@ -590,17 +575,18 @@ static int wake_next(struct pass *p, struct df_err *err)
 /* The run is final: its steps that were deleted may go. */
 static void wake_deleted_steps(const struct pass *p)
 {
-    const cJSON *const steps[] = {p->plan, p->apply};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(steps); i++)
-        if (df_doc_is_deleted(steps[i]))
-            df_queue_wake(p->c->queue, DF_KIND_TASK_ACTION, df_json_str(steps[i], "metadata.name"));
+    const cJSON *const *steps = p->view.steps;
+    for (size_t at = 0; at < DF_RECIPE_STEPS; at++)
+        if (df_doc_is_deleted(steps[at]))
+            df_queue_wake(p->c->queue, DF_KIND_TASK_ACTION,
+                          df_json_str(steps[at], "metadata.name"));
 }
 
 /* Nobody needs it any more. What is left by a crash goes with the next sweep (requests/retention.h). */
 static void discard_plan(struct pass *p)
 {
     struct df_err why = {0};
-    const char *uid = df_json_str(p->plan, "metadata.uid");
+    const char *uid = df_json_str(p->view.steps[0], "metadata.uid");
     if (uid && df_plan_discard(p->c->s, uid, &why) < 0)
         df_warn("the plan of run %s stays for now: %s", df_json_str(p->run, "metadata.name"),
                 why.message);
@@ -616,18 +602,17 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     (void)df_waiting_clear(p->run); /* else this pass would have failed, or says it again */
     if (copy_results(p, err) < 0)
         return -1;
-    const struct df_run_view view = view_of(p);
-    struct df_run_verdict v = df_run_next(&view, p->now_us);
-    if (settle_lost(p, &view, &v, err) < 0 || check_lineage(p, &view, &v, err) < 0 ||
+    struct df_run_verdict v = df_run_next(&p->view, p->now_us);
+    if (settle_lost(p, &v, err) < 0 || check_lineage(p, &v, err) < 0 ||
         check_moved(p, &v, err) < 0 ||
-        df_errored_settle(p->c->s, p->run, &p->executor, &v, err) < 0 || act(p, &v, err) < 0 ||
+        df_errored_settle(p->c->s, p->run, &p->view.executor, &v, err) < 0 || act(p, &v, err) < 0 ||
         write_run(p, before, &v.wake_us, err) < 0)
         return -1;
     if (v.next == DF_RUN_FINISH) {
         discard_plan(p);
         wake_deleted_steps(p);
     }
-    df_standby_want(p->c, p->run, p->executor, p->plan, p->apply);
+    df_standby_want(p->c, &p->view);
     *ret_wake_us = v.wake_us;
     return 0;
 }

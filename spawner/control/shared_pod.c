@@ -38,22 +38,21 @@ static int set_keeps(cJSON *step, const cJSON *next, struct df_err *err)
                                  df_json_num(next, "spec.timeoutSeconds", 1), err);
 }
 
-int df_shared_pod_keep(struct df_spawner *s, const cJSON *run, const cJSON *executor, cJSON *step,
+int df_shared_pod_keep(struct df_spawner *s, const struct df_run_view *view, size_t at, cJSON *step,
                        struct df_err *err)
 {
-    const struct df_recipe *recipe = df_recipe_of(run);
-    const struct df_recipe_step *next = &recipe->steps[1];
+    const struct df_recipe *recipe = df_recipe_of(view->run);
+    const struct df_recipe_step *next = &recipe->steps[at + 1];
     struct df_err invalid = {0};
     DF_JSON cJSON *apply = NULL;
     bool own = true;
-    bool is_first = recipe->taken > 1 && !df_json_at(step, "spec.planFrom");
-    if (!is_first || !claims_as_pod(s, step) ||
-        !df_approval_is_automatic(&s->config->approval, run, executor))
+    if (at + 1 == recipe->count || !next->plan_of || !claims_as_pod(s, step) ||
+        !df_approval_is_automatic(&view->approval, view->run, view->executor))
         return 0;
     /* A placement that is not valid fails the step when it starts. */
     if (wants_own_pods(s, step, &own, &invalid) < 0 || own)
         return 0;
-    if (df_new_task(run, next->name, next->action, s->config, 0, &apply, err) < 0)
+    if (df_new_task(view->run, next->name, next->action, s->config, 0, &apply, err) < 0)
         return -1;
     return set_keeps(step, apply, err);
 }

@@ -7,10 +7,10 @@
 
 #include "spawner/control/task_pass.h"
 
-/* Sets spec.keepsPodFor of a new step of the run if its pod is to stay for the next one: the
- * placement says podPerStep: false, the engine's runners claim as pods, and the run needs no
- * approval. step: not stored yet. executor: NULL if it was deleted. */
-int df_shared_pod_keep(struct df_spawner *s, const cJSON *run, const cJSON *executor, cJSON *step,
+/* Sets spec.keepsPodFor of a new step of the run if its pod is to stay for the next one, which applies
+ * its plan: the placement says podPerStep: false, the engine's runners claim as pods, and the run
+ * needs no approval. step: steps[at] of the recipe, not stored yet. */
+int df_shared_pod_keep(struct df_spawner *s, const struct df_run_view *view, size_t at, cJSON *step,
                        struct df_err *err) DF_MUST_CHECK;
 
 /* For the pass over an apply that is to be started: the plan in whose pod it may start, a reference; NULL:

@@ -90,7 +90,8 @@ int df_demand_form(struct df_spawner *s, struct df_engine *e, const cJSON *task,
 int df_demand_apply(struct df_standby_pool *pool, const cJSON *run, struct df_err *err)
 {
     DF_CLEANUP(df_demand_cleanup) struct df_demand *d = calloc(1, sizeof(*d));
-    const struct df_recipe_step *step = &df_recipe_of(run)->steps[1];
+    const struct df_recipe *recipe = df_recipe_of(run);
+    const struct df_recipe_step *step = &recipe->steps[df_recipe_apply(recipe)];
     struct df_spawner *s = pool->c->s;
     if (!d)
         return df_fail_oom(err);

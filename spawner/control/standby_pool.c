@@ -351,29 +351,30 @@ static bool is_about_to_begin(const cJSON *run, const cJSON *apply)
 
 /* Is it decided that the plan is applied, or may it be soon? *ret_left_ms: only for so long, while a person
  * is asked; 0: nobody is. */
-static bool is_likely(const struct df_control *c, const cJSON *run, const cJSON *executor,
-                      const cJSON *plan, int64_t *ret_left_ms)
+static bool is_likely(const struct df_control *c, const struct df_run_view *v, int64_t *ret_left_ms)
 {
     int64_t now_us = df_real_us();
     *ret_left_ms = 0;
-    if (!df_streq(df_run_phase(run), "WaitingApproval"))
-        return df_approval_is_automatic(&c->s->config->approval, run, executor);
-    *ret_left_ms =
-        c->s->config->kube_ahead_s * 1000 - (now_us - df_task_ended_at(plan, now_us)) / 1000;
+    if (!df_streq(df_run_phase(v->run), "WaitingApproval"))
+        return df_approval_is_automatic(&v->approval, v->run, v->executor);
+    *ret_left_ms = c->s->config->kube_ahead_s * 1000 -
+                   (now_us - df_task_ended_at(df_run_latest(v), now_us)) / 1000;
     return c->s->config->kube_ahead_s && *ret_left_ms > 0;
 }
 
-/* Is the plan at work, or has it found something to apply? */
-static bool wants_runner(const struct df_control *c, const cJSON *run, const cJSON *plan,
-                         const cJSON *apply)
+/* Does the run come to its apply, and is its plan at work, or has it found something to apply? */
+static bool wants_runner(const struct df_control *c, const struct df_run_view *v)
 {
-    const struct df_recipe *recipe = df_recipe_of(run);
+    const struct df_recipe *recipe = df_recipe_of(v->run);
+    const cJSON *plan = v->steps[0];
+    bool has_apply = df_recipe_apply(recipe) < recipe->count;
     bool has_work =
         plan && (df_task_is_final(plan)
                      ? df_task_succeeded(plan) && df_json_bool(plan, "status.hasChanges", false)
                      : df_task_has_runner(plan));
-    return c->s->config->kube_apply_ahead && has_work && recipe->taken > 1 && !apply &&
-           !df_shared_pod_guest(plan) && !df_run_is_final(run) && !df_json_at(run, "spec.cancel");
+    return c->s->config->kube_apply_ahead && has_work && has_apply && !df_run_apply(v) &&
+           !df_shared_pod_guest(plan) && !df_run_is_final(v->run) &&
+           !df_json_at(v->run, "spec.cancel");
 }
 
 void df_standby_forget(struct df_control *c, const char *run)
@@ -410,22 +411,21 @@ static void update_demand(struct df_standby_pool *pool, const char *run, const c
     (void)pthread_mutex_unlock(&pool->lock);
 }
 
-void df_standby_want(struct df_control *c, const cJSON *run, const cJSON *executor,
-                     const cJSON *plan, const cJSON *apply)
+void df_standby_want(struct df_control *c, const struct df_run_view *v)
 {
     struct df_standby_pool *pool = c->standby_pool;
-    const char *name = df_json_str(run, "metadata.name");
+    const char *name = df_json_str(v->run, "metadata.name");
     struct df_err why = {0};
     int64_t left_ms = 0;
-    if (!pool || is_about_to_begin(run, apply))
+    if (!pool || is_about_to_begin(v->run, df_run_apply(v)))
         return;
-    if (!wants_runner(c, run, plan, apply) || !is_likely(c, run, executor, plan, &left_ms)) {
+    if (!wants_runner(c, v) || !is_likely(c, v, &left_ms)) {
         df_standby_forget(c, name);
         return;
     }
-    if (!df_demand_has(pool, name) && df_demand_apply(pool, run, &why) < 0)
+    if (!df_demand_has(pool, name) && df_demand_apply(pool, v->run, &why) < 0)
         df_debug("run %s: no standby runner for its apply: %s", name, why.message);
-    update_demand(pool, name, plan, left_ms);
+    update_demand(pool, name, v->steps[0], left_ms);
 }
 
 /* ---- a pass over a step ---- */

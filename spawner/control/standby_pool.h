@@ -23,9 +23,8 @@ void df_standby_pool_stop(struct df_standby_pool *pool);
 void df_standby_notify(struct df_control *c, const char *name);
 
 /* At the end of a pass over a run: does its apply want a runner now? Never fails: without one the apply
- * gets a Job of its own. executor, plan, apply: NULL: they do not exist. */
-void df_standby_want(struct df_control *c, const cJSON *run, const cJSON *executor,
-                     const cJSON *plan, const cJSON *apply);
+ * gets a Job of its own. */
+void df_standby_want(struct df_control *c, const struct df_run_view *view);
 
 /* The run is over or does not exist: its apply wants no runner. */
 void df_standby_forget(struct df_control *c, const char *run);

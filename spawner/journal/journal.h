@@ -18,7 +18,7 @@
 #include "spawner/store/store.h"
 
 #define DF_JOURNAL_ENTRIES 4096 /* more than a second of the highest rate that is promised */
-#define DF_JOURNAL_NAMES 4      /* of one subscription: a run and its steps */
+#define DF_JOURNAL_NAMES 5      /* of one subscription: a run and its steps */
 
 struct df_journal; /* opaque */
 

@@ -11,12 +11,6 @@ static bool is_separate(const struct df_approval_rules *rules, const cJSON *exec
     return rules->separate || df_json_bool(executor, "spec.separateApprover", false);
 }
 
-static bool asks(const cJSON *run)
-{
-    const struct df_recipe *recipe = df_recipe_of(run);
-    return recipe->taken > 1 && recipe->steps[1].asks;
-}
-
 static bool needs_no_look(const cJSON *executor)
 {
     return df_streq(df_json_str(executor, "spec.approval"), "automatic");
@@ -33,7 +27,7 @@ static int fail_self_approval(struct df_err *err, const char *why, const char *o
 int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *run,
                           const cJSON *executor, enum df_role role, struct df_err *err)
 {
-    if (!df_json_bool(run, "spec.autoApprove", false) || !asks(run))
+    if (!df_json_bool(run, "spec.autoApprove", false) || !df_recipe_asks(df_recipe_of(run)))
         return 0;
     if (is_separate(rules, executor))
         return fail_self_approval(err,

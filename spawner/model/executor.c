@@ -9,8 +9,8 @@
 #include "common/base/clock.h"
 #include "spawner/model/accepted.h"
 #include "spawner/model/errored_states.h"
+#include "spawner/model/model.h"
 #include "spawner/model/move.h"
-#include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
 
 static const char *state_of(const cJSON *executor)

@@ -2,44 +2,6 @@
 
 #include "spawner/model/accepted.h"
 
-#define PLAN(command)                                                                              \
-    {                                                                                              \
-        .name = "plan", .action = (command)                                                        \
-    }
-#define APPLY                                                                                      \
-    {                                                                                              \
-        .name = "apply", .action = "apply", .writes = true, .asks = true, .plan_of = "plan"        \
-    }
-
-const char *const df_step_actions[] = {"plan", "plan-destroy", "apply", "state", NULL};
-
-static const struct df_recipe recipes[] = {
-    [DF_ACTION_PROVISION] = {.steps = {PLAN("plan"), APPLY},
-                             .count = 2,
-                             .taken = 2,
-                             .takes_turn = true,
-                             .leads_to = "provisioned",
-                             .reason = "Applied",
-                             .idle_reason = "NoChanges",
-                             .idle_message = "there was nothing to change"},
-    [DF_ACTION_DRY_RUN] = {.steps = {PLAN("plan"), APPLY},
-                           .count = 2,
-                           .taken = 1,
-                           .reason = "Planned"},
-    [DF_ACTION_DESTROY] = {.steps = {PLAN("plan-destroy"), APPLY},
-                           .count = 2,
-                           .taken = 2,
-                           .takes_turn = true,
-                           .leads_to = "destroyed",
-                           .reason = "Destroyed",
-                           .idle_reason = "Destroyed",
-                           .idle_message = "there was nothing to destroy"},
-    [DF_ACTION_STATE] = {.steps = {{.name = "state", .action = "state", .writes = true}},
-                         .count = 1,
-                         .taken = 1,
-                         .takes_turn = true},
-};
-
 int df_run_action(const cJSON *run, enum df_action *ret, struct df_err *err)
 {
     const char *name = df_json_str(run, "spec.action");
@@ -51,7 +13,7 @@ int df_run_action(const cJSON *run, enum df_action *ret, struct df_err *err)
 
 const struct df_recipe *df_recipe_for(enum df_action action)
 {
-    return &recipes[action];
+    return &df_recipes[action];
 }
 
 const struct df_recipe *df_recipe_of(const cJSON *run)
@@ -59,7 +21,23 @@ const struct df_recipe *df_recipe_of(const cJSON *run)
     static const struct df_recipe none = {.takes_turn = true};
     enum df_action action;
     struct df_err unknown = {0};
-    return df_run_action(run, &action, &unknown) < 0 ? &none : &recipes[action];
+    return df_run_action(run, &action, &unknown) < 0 ? &none : df_recipe_for(action);
+}
+
+size_t df_recipe_apply(const struct df_recipe *recipe)
+{
+    size_t at = 0;
+    while (at < recipe->count && !recipe->steps[at].plan_of)
+        at++;
+    return at;
+}
+
+bool df_recipe_asks(const struct df_recipe *recipe)
+{
+    for (size_t at = 0; at < recipe->count; at++)
+        if (recipe->steps[at].asks)
+            return true;
+    return false;
 }
 
 bool df_run_takes_turn(const cJSON *run)
@@ -70,10 +48,10 @@ bool df_run_takes_turn(const cJSON *run)
 const struct df_recipe_step *df_recipe_step_for(const char *action)
 {
     static const struct df_recipe_step none = {0};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(recipes); i++)
-        for (size_t at = 0; at < recipes[i].count; at++)
-            if (df_streq(recipes[i].steps[at].action, action))
-                return &recipes[i].steps[at];
+    for (size_t i = 0; df_actions[i]; i++)
+        for (size_t at = 0; at < df_recipes[i].count; at++)
+            if (df_streq(df_recipes[i].steps[at].action, action))
+                return &df_recipes[i].steps[at];
     return &none;
 }
 

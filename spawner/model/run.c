@@ -1,6 +1,6 @@
 /*
- * The state machine of a run: Pending until it is first in its executor's queue, then a plan step,
- * perhaps an approval, perhaps an apply step, and the end. No state lasts forever: it waits for
+ * The state machine of a run: Pending until it is first in its executor's queue, then one step of its
+ * recipe after the other, with an approval before those that ask, and the end. No state lasts forever: it waits for
  * something that must end (a step has deadlines, an earlier run ends), or it has a deadline of its
  * own (an approval expires with its plan).
  */
@@ -83,13 +83,34 @@ static struct df_run_verdict wait_for_step(const struct df_run_view *v, const cJ
     return decide(must_end && !wants_cancel(step) ? DF_RUN_CANCEL_STEP : DF_RUN_WAIT);
 }
 
+/* The index of the latest step that was created. */
+static size_t latest_at(const struct df_run_view *v)
+{
+    size_t at = DF_RECIPE_STEPS - 1;
+    while (at > 0 && !v->steps[at])
+        at--;
+    return at;
+}
+
+const cJSON *df_run_latest(const struct df_run_view *v)
+{
+    return v->steps[latest_at(v)];
+}
+
+const cJSON *df_run_apply(const struct df_run_view *v)
+{
+    const struct df_recipe *recipe = df_recipe_of(v->run);
+    size_t at = df_recipe_apply(recipe);
+    return at < recipe->count ? v->steps[at] : NULL;
+}
+
 /* This version does not know which steps the action has. */
 static struct df_run_verdict end_unknown(const struct df_run_view *v)
 {
     enum df_action action;
     struct df_err why = {0};
-    if (v->plan && !df_task_is_final(v->plan))
-        return wait_for_step(v, v->plan);
+    if (v->steps[0] && !df_task_is_final(v->steps[0]))
+        return wait_for_step(v, v->steps[0]);
     (void)!df_run_action(v->run, &action, &why);
     return finish_run("Failed", why.reason, why.message);
 }
@@ -120,16 +141,16 @@ static int64_t pod_wait_end_us(const struct df_run_view *v, const cJSON *step)
     return us + (grace + 2 * DF_TIMEOUT_MARGIN_SECONDS) * 1000000;
 }
 
-/* The run goes on (what), unless a run before it has left an errored state. */
-static struct df_run_verdict go_on(const struct df_run_view *v, enum df_run_next what)
+/* The run goes on with this step, unless a run before it has left an errored state. */
+static struct df_run_verdict begin_step(const struct df_run_view *v, size_t at)
 {
     struct df_err why = {0};
     return df_errored_check_run(v->executor, v->run, &why) < 0
                ? finish_run("Failed", why.reason, why.message)
-               : decide(what);
+               : (struct df_run_verdict){.next = DF_RUN_STEP, .step = at};
 }
 
-/* ---- after the plan ---- */
+/* ---- the approval ---- */
 
 bool df_run_needs_admin(const cJSON *run)
 {
@@ -142,7 +163,7 @@ bool df_run_needs_admin(const cJSON *run)
 static bool may_approve_itself(const struct df_run_view *v)
 {
     return is_action(v->run, DF_ACTION_DESTROY) ||
-           !df_json_bool(v->plan, "status.destroysAll", false) ||
+           !df_json_bool(v->steps[0], "status.destroysAll", false) ||
            df_streq(df_json_str(v->run, "spec.requestedRole"), df_role_name(DF_ROLE_ADMIN));
 }
 
@@ -159,19 +180,21 @@ static bool is_approved(const struct df_run_view *v)
 }
 
 /* When the plan expires; 0: it does not expire. */
-static int64_t plan_expiry(const cJSON *plan)
+static int64_t plan_expiry(const struct df_run_view *v)
 {
-    const char *at = df_json_str(plan, "status.plan.expiresAt");
+    const char *at = df_json_str(v->steps[0], "status.plan.expiresAt");
     int64_t us = 0;
     return at && df_time_parse(at, &us, NULL) == 0 ? us : 0;
 }
 
-static struct df_run_verdict ask_approval(const struct df_run_view *v)
+static struct df_run_verdict ask_approval(const struct df_run_view *v, size_t at)
 {
     if (!df_streq(df_run_phase(v->run), "WaitingApproval"))
-        return decide(DF_RUN_ASK);
-    return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = plan_expiry(v->plan)};
+        return (struct df_run_verdict){.next = DF_RUN_ASK, .step = at};
+    return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = plan_expiry(v)};
 }
+
+/* ---- after a step ---- */
 
 /* A plan of an old state would make once more what an errored state has. */
 static struct df_run_verdict finish_planned(const struct df_run_view *v,
@@ -190,43 +213,48 @@ static struct df_run_verdict finish_planned(const struct df_run_view *v,
     return end;
 }
 
-static struct df_run_verdict after_plan(const struct df_run_view *v, int64_t now_us)
+static struct df_run_verdict next_step(const struct df_run_view *v, size_t at, int64_t now_us)
 {
     const struct df_recipe *recipe = df_recipe_of(v->run);
-    int64_t expiry = plan_expiry(v->plan);
-    if (wants_cancel(v->run))
-        return finish_canceled(v->run);
-    if (df_streq(df_json_str(v->run, "spec.decision.verdict"), "discarded"))
-        return finish_run("Discarded", "Discarded", NULL);
-    if (recipe->taken == 1)
-        return finish_planned(v, recipe);
-    if (!df_json_bool(v->plan, "status.hasChanges", true))
+    int64_t expiry_us = df_run_apply(v) ? 0 : plan_expiry(v);
+    if (!df_json_bool(v->steps[0], "status.hasChanges", true))
         return finish_run("Succeeded", recipe->idle_reason, recipe->idle_message);
     if (!v->executor)
         return finish_gone();
-    if (expiry && now_us >= expiry)
+    if (expiry_us && now_us >= expiry_us)
         return finish_run("Failed", "PlanExpired",
                           "the plan expired before it was applied; start a new run");
-    if (!recipe->steps[1].asks)
-        return go_on(v, DF_RUN_APPLY);
+    if (!recipe->steps[at].asks)
+        return begin_step(v, at);
     /* What an edit says about the approval counts when it was checked. */
     if (!df_executor_is_accepted(v->executor))
         return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = now_us + UNCHECKED_US};
-    return is_approved(v) ? go_on(v, DF_RUN_APPLY) : ask_approval(v);
+    return is_approved(v) ? begin_step(v, at) : ask_approval(v, at);
 }
 
-/* ---- after the last step ---- */
-
-/* The step is done, even if a cancel came too late. */
+/* The last step is done, even if a cancel came too late. */
 static struct df_run_verdict finish_done(const struct df_recipe *recipe, const cJSON *step)
 {
     return finish_run("Succeeded", recipe->reason ? recipe->reason : df_task_reason(step),
                       df_json_str(step, "status.message"));
 }
 
-/* ---- before the plan ---- */
+static struct df_run_verdict after_step(const struct df_run_view *v, size_t at, int64_t now_us)
+{
+    const struct df_recipe *recipe = df_recipe_of(v->run);
+    bool is_last = at + 1 >= recipe->count;
+    if (is_last && recipe->steps[at].writes)
+        return finish_done(recipe, v->steps[at]);
+    if (wants_cancel(v->run))
+        return finish_canceled(v->run);
+    if (df_streq(df_json_str(v->run, "spec.decision.verdict"), "discarded"))
+        return finish_run("Discarded", "Discarded", NULL);
+    return is_last ? finish_planned(v, recipe) : next_step(v, at + 1, now_us);
+}
 
-static struct df_run_verdict before_plan(const struct df_run_view *v)
+/* ---- before the first step ---- */
+
+static struct df_run_verdict first_step(const struct df_run_view *v)
 {
     if (wants_cancel(v->run))
         return finish_canceled(v->run);
@@ -239,7 +267,7 @@ static struct df_run_verdict before_plan(const struct df_run_view *v)
     struct df_err why = {0};
     if (v->is_first && df_run_rolls_back(v->run) && df_state_rollback_check(v->executor, &why) < 0)
         return finish_run("Failed", why.reason, why.message);
-    return v->is_first ? go_on(v, DF_RUN_START) : decide(DF_RUN_WAIT);
+    return v->is_first ? begin_step(v, 0) : decide(DF_RUN_WAIT);
 }
 
 /* ---- a TaskAction that was taken away ---- */
@@ -247,18 +275,16 @@ static struct df_run_verdict before_plan(const struct df_run_view *v)
 /* Interval of the looks at what a step has left: its processes, its state. */
 #define LOOK_AGAIN_US INT64_C(5000000)
 
-static const cJSON *created_step(const cJSON *run, size_t at)
-{
-    const cJSON *step = df_run_step(run, at);
-    return df_json_str(step, "taskAction") ? step : NULL;
-}
-
 const cJSON *df_run_lost_step(const struct df_run_view *v)
 {
-    if (v->apply)
-        return NULL;
-    const cJSON *apply = created_step(v->run, 1);
-    return apply || v->plan ? apply : created_step(v->run, 0);
+    for (size_t at = DF_RECIPE_STEPS; at-- > 0;) {
+        const cJSON *noted = df_run_step(v->run, at);
+        if (v->steps[at])
+            return NULL;
+        if (df_json_str(noted, "taskAction"))
+            return noted;
+    }
+    return NULL;
 }
 
 /* Creating the TaskAction again might run the step twice. */
@@ -296,10 +322,10 @@ static int set_as_in(cJSON *status, const char *key, const cJSON *other, struct 
     return item ? df_json_set(status, key, cJSON_Duplicate(item, true), err) : 0;
 }
 
-int df_run_due_us(const cJSON *before, const cJSON *run, const cJSON *plan, int64_t now_us,
+int df_run_due_us(const cJSON *before, const cJSON *run, const cJSON *first, int64_t now_us,
                   int64_t *ret, struct df_err *err)
 {
-    int64_t due_us = df_task_timeline(plan, "initialized", 0) + TOOL_AFTER_US;
+    int64_t due_us = df_task_timeline(first, "initialized", 0) + TOOL_AFTER_US;
     *ret = 0;
     bool is_news = df_json_at(run, "status.tool") && !df_json_at(before, "status.tool");
     if (!is_news || now_us >= due_us || now_us < due_us - TOOL_AFTER_US) /* or another clock */
@@ -324,9 +350,9 @@ struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
     const cJSON *lost = df_run_lost_step(v);
     if (lost)
         return end_lost(v, lost, now_us);
-    const cJSON *step = v->apply ? v->apply : v->plan;
+    const cJSON *step = df_run_latest(v);
     if (!step)
-        return before_plan(v);
+        return first_step(v);
     if (!df_task_is_final(step))
         return wait_for_step(v, step);
     if (df_run_awaits_state(step)) /* no later run may start before it is kept */
@@ -334,8 +360,6 @@ struct df_run_verdict df_run_next(const struct df_run_view *v, int64_t now_us)
     int64_t wait_end_us = pod_wait_end_us(v, step);
     if (now_us < wait_end_us)
         return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = wait_end_us};
-    if (!df_task_succeeded(step))
-        return after_failed_step(v, step);
-    bool is_done = v->apply || recipe->steps[0].writes;
-    return is_done ? finish_done(recipe, step) : after_plan(v, now_us);
+    return df_task_succeeded(step) ? after_step(v, latest_at(v), now_us)
+                                   : after_failed_step(v, step);
 }

@@ -7,6 +7,7 @@
 
 #include "common/json/json.h"
 #include "spawner/model/approval.h"
+#include "spawner/model/recipe.h"
 
 /* The words of status.phase. */
 #define DF_RUN_PHASES "Pending|Running|WaitingApproval|Succeeded|Failed|Canceled|Discarded"
@@ -26,9 +27,8 @@ bool df_run_needs_admin(const cJSON *run);
 
 enum df_run_next {
     DF_RUN_WAIT,        /* nothing to do until something changes, or until wake_us */
-    DF_RUN_START,       /* its turn: create the plan's TaskAction */
-    DF_RUN_ASK,         /* planned: set phase WaitingApproval */
-    DF_RUN_APPLY,       /* approved: create the apply's TaskAction */
+    DF_RUN_STEP,        /* create the TaskAction of steps[step] of its recipe */
+    DF_RUN_ASK,         /* set phase WaitingApproval: steps[step] asks */
     DF_RUN_CANCEL_STEP, /* pass the cancel on to the live TaskAction */
     DF_RUN_END_LOST,    /* end the processes of the step whose TaskAction was deleted */
     DF_RUN_FINISH       /* set the final phase, reason and message given in the verdict */
@@ -36,6 +36,7 @@ enum df_run_next {
 
 struct df_run_verdict {
     enum df_run_next next;
+    size_t step;     /* STEP, ASK */
     int64_t wake_us; /* WAIT, END_LOST: reconcile again at this real time; 0: only after a change */
     const char *phase; /* FINISH: the final phase; borrowed literal */
     char reason[48];
@@ -45,22 +46,29 @@ struct df_run_verdict {
 /* Everything that the decision depends on. All borrowed. */
 struct df_run_view {
     const cJSON *run;
-    const cJSON *executor; /* NULL: deleted */
-    const cJSON *plan;     /* the TaskAction of its first step; NULL: not created yet. If the action
-                              is unknown: of any step that has not ended */
-    const cJSON *apply;    /* the same of its apply */
-    bool is_first;         /* the oldest unfinished run of its executor, or it takes no turn */
-    bool lost_lives;       /* a process of its lost step (df_run_lost_step()) still lives */
+    const cJSON *executor;               /* NULL: deleted */
+    const cJSON *steps[DF_RECIPE_STEPS]; /* the TaskActions of the steps of its recipe; NULL: not
+                                            created yet. If the action is unknown: steps[0] is any
+                                            step that has not ended */
+    bool is_first;   /* the oldest unfinished run of its executor, or it takes no turn */
+    bool lost_lives; /* a process of its lost step (df_run_lost_step()) still lives */
     struct df_approval_rules approval;
     const cJSON *beside; /* the run that status.beside names (beside.h); or NULL */
 };
 
 /* The one decision about a run. No step is created for a run of an unknown action; the run fails
- * once no step of it is under way. An apply is created once: never if its TaskAction exists, or if
+ * once no step of it is under way. A step is created once: never if its TaskAction exists, or if
  * status.steps says that it existed. Therefore a TaskAction is created first and noted in
  * status.steps afterwards. A run whose TaskAction was deleted ends when no process of that step
  * lives. A run waits for its approval until the plan expires. */
 struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us);
+
+/* The TaskAction of the latest step that was created; NULL: none. Borrowed. */
+const cJSON *df_run_latest(const struct df_run_view *view);
+
+/* The TaskAction of the step that applies the plan of the first; NULL: not created yet, or the recipe
+ * has no such step. Borrowed. */
+const cJSON *df_run_apply(const struct df_run_view *view);
 
 /* The entry of status.steps of the latest step, if that step was created and its TaskAction does not
  * exist any more: somebody deleted it and removed its finalizer. Else NULL. Borrowed. */
@@ -70,10 +78,10 @@ const cJSON *df_run_lost_step(const struct df_run_view *view);
  * kept from the files that its engine has? Until then its run goes on. */
 bool df_run_awaits_state(const cJSON *step);
 
-/* When the changed run is to be written; 0: now. The tool of its plan step, and the source that comes
+/* When the changed run is to be written; 0: now. The tool of its first step, and the source that comes
  * with it, change no phase: they are written with what does, or a second after the step is
  * initialized. before: as it is stored. */
-int df_run_due_us(const cJSON *before, const cJSON *run, const cJSON *plan, int64_t now_us,
+int df_run_due_us(const cJSON *before, const cJSON *run, const cJSON *first, int64_t now_us,
                   int64_t *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Undoes a final phase that somebody wrote into the status of an unfinished run: sets the phase that

@@ -30,11 +30,10 @@ static void admit(const cJSON *given, enum df_kind kind, const cJSON *old)
 static void decide_run(const cJSON *const docs[4])
 {
     for (int first = 0; first < 2; first++) {
-        const struct df_run_view view = {docs[0], docs[1], docs[2], docs[3], first};
+        const struct df_run_view view = {docs[0], docs[1], {docs[2], docs[3]}, first};
         struct df_run_verdict v = df_run_next(&view, NOW);
-        if (v.next == DF_RUN_APPLY && (!docs[2] || docs[3] || !df_task_succeeded(docs[2])))
-            abort();
-        if (v.next == DF_RUN_START && (docs[2] || docs[3]))
+        bool planned = docs[2] && df_task_succeeded(docs[2]);
+        if (v.next == DF_RUN_STEP && (docs[3] || (v.step ? !planned : docs[2] != NULL)))
             abort();
         if (v.next == DF_RUN_FINISH && (!v.phase || !v.reason[0]))
             abort();

@@ -136,7 +136,7 @@ static void a_destroyed_executor_is_not_rolled_back(void **state)
     assert_string_equal(v.phase, "Failed");
     assert_string_equal(v.reason, "WrongState");
     const struct df_run_view other = {.run = list, .executor = e, .is_first = true};
-    assert_int_equal(df_run_next(&other, 0).next, DF_RUN_START);
+    assert_int_equal(df_run_next(&other, 0).next, DF_RUN_STEP);
 }
 
 static void only_admins_change_the_state(void **state)
