@@ -42,15 +42,13 @@ int df_follower_init(struct df_follower *f, const struct df_request *req, const 
     return subscribe_to_run(f, run, streams, err);
 }
 
-int df_follower_find_run(struct df_follower *f, cJSON **ret, struct df_err *err)
+int df_follower_look(struct df_follower *f, const cJSON **ret, struct df_err *err)
 {
-    if (df_store_find(f->s->store, DF_KIND_RUN, f->run, ret, err) < 0)
+    if (df_store_look_for(f->s->store, DF_KIND_RUN, f->run, ret, err) < 0)
         return -1;
     const char *uid = df_json_str(*ret, "metadata.uid");
-    if (*ret && !df_streq(uid ? uid : "", f->run_uid)) {
-        cJSON_Delete(*ret);
-        *ret = NULL;
-    }
+    if (*ret && !df_streq(uid ? uid : "", f->run_uid))
+        df_shared_drop(DF_TAKE(*ret));
     return 0;
 }
 

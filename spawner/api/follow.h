@@ -27,8 +27,8 @@ struct df_follower {
  * run NULL: to all documents. */
 int df_follower_init(struct df_follower *f, const struct df_request *req, const cJSON *run,
                      bool streams, struct df_err *err) DF_MUST_CHECK;
-/* The run; *ret: NULL if it was deleted, also if another one has its name since. */
-int df_follower_find_run(struct df_follower *f, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* A reference to the run; *ret: NULL if it was deleted, also if another one has its name since. */
+int df_follower_look(struct df_follower *f, const cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Ends the subscription. */
 void df_follower_end(struct df_follower *f);
 

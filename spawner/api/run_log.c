@@ -178,9 +178,9 @@ enum found { FOUND_END, FOUND_PIECE, FOUND_NEXT_STEP, FOUND_NOTHING };
 static int read_run(struct log_source *l, struct df_buf *out, enum found *ret)
 {
     struct df_err err = {0};
-    DF_JSON cJSON *run = NULL;
+    DF_SHARED const cJSON *run = NULL;
     /* The run first: if it is final, all its steps exist and none grows. */
-    if (df_follower_find_run(&l->follower, &run, &err) < 0)
+    if (df_follower_look(&l->follower, &run, &err) < 0)
         return -1;
     if (!run) { /* its steps are gone, too, or another run's */
         *ret = FOUND_END;
@@ -249,11 +249,17 @@ static void resume_at(struct log_source *l, const char *id)
 static int refuse_step(const struct log_source *l, const char *word, struct df_err *err)
 {
     const struct df_recipe *r = l->recipe;
+    DF_BUF struct df_buf names = DF_BUF_INIT(256);
     if (r->count == 0)
         return df_fail(err, DF_ERR_USER, "?step=%.64s: run %s has no steps", word, l->follower.run);
-    return df_fail(err, DF_ERR_USER, "?step=%.64s: must be %s%s%s", word, r->steps[0].name,
-                   r->count > 1 ? " or " : ", the run has no other",
-                   r->count > 1 ? r->steps[1].name : "");
+    for (size_t i = 0; i < r->count; i++)
+        (void)df_buf_addf(&names, "%s%s",
+                          i == 0              ? ""
+                          : i + 1 == r->count ? " or "
+                                              : ", ",
+                          r->steps[i].name);
+    return df_fail(err, DF_ERR_USER, "?step=%.64s: must be %.*s%s", word, (int)names.len,
+                   names.data, r->count > 1 ? "" : ", the run has no other");
 }
 
 static int read_step(const struct df_request *req, struct log_source *l, struct df_err *err)

@@ -24,14 +24,16 @@ static void free_source(struct df_stream_source *source)
 }
 
 /* Sends the document unless the client has this version of it. */
-static int send_document(struct df_buf *out, const char *event, cJSON *doc, char sent[VERSION_LEN])
+static int send_document(struct df_buf *out, const char *event, const cJSON *doc,
+                         char sent[VERSION_LEN])
 {
     const char *version = df_json_str(doc, "metadata.resourceVersion");
     if (!version || df_streq(version, sent))
         return 0;
     (void)snprintf(sent, VERSION_LEN, "%s", version);
-    df_hide_private(doc);
-    DF_FREE char *text = df_json_print(doc);
+    DF_JSON cJSON *shown = cJSON_Duplicate(doc, true);
+    df_hide_private(shown);
+    DF_FREE char *text = shown ? df_json_print(shown) : NULL;
     if (!text)
         return -1;
     df_sse_event(out, sent, event, text);
@@ -42,10 +44,10 @@ static int send_step(struct watch_source *w, struct df_buf *out, const char *wor
 {
     char name[64];
     struct df_err err = {0};
-    DF_JSON cJSON *task = NULL;
+    DF_SHARED const cJSON *task = NULL;
     if (df_model_name(w->follower.run, word, name, NULL) < 0)
         return -1;
-    if (df_store_find(w->follower.s->store, DF_KIND_TASK_ACTION, name, &task, &err) < 0)
+    if (df_store_look_for(w->follower.s->store, DF_KIND_TASK_ACTION, name, &task, &err) < 0)
         return -1;
     return task ? send_document(out, "taskaction", task, sent) : 0;
 }
@@ -54,8 +56,8 @@ static int send_step(struct watch_source *w, struct df_buf *out, const char *wor
 static int send_changed(struct watch_source *w, struct df_buf *out, bool *ret_over)
 {
     struct df_err err = {0};
-    DF_JSON cJSON *run = NULL;
-    if (df_follower_find_run(&w->follower, &run, &err) < 0)
+    DF_SHARED const cJSON *run = NULL;
+    if (df_follower_look(&w->follower, &run, &err) < 0)
         return -1;
     *ret_over = !run || df_run_is_final(run);
     if (!run)
