@@ -6,7 +6,7 @@
 #include "common/base/fs.h"
 
 /* Members that are removed until the result fits, in this order. */
-static const char *const spare[] = {"timeline", "tool", "source", "lockFileSha256", "traceparent"};
+static const char *const spare[] = {"timeline", "tool", "source", "lockFileSha256"};
 
 static bool fits(const char *text)
 {

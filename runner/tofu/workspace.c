@@ -312,10 +312,7 @@ static int prepare_module(const cJSON *step, const struct df_tool *tool, const c
 static int compose_env(const cJSON *step, const struct df_dirs *dirs, const char *cli_config,
                        const char *files_dir, struct df_strs *env, struct df_err *err)
 {
-    const char *traceparent = df_json_str(step, "traceparent");
     add_base_env(dirs, env);
-    if (traceparent)
-        (void)df_strs_set_env(env, "TRACEPARENT", traceparent);
     if (add_step_env(step, "environment", files_dir, env, err) < 0 ||
         add_step_env(step, "secretEnvironment", files_dir, env, err) < 0 ||
         df_sealed_environment(step, env, err) < 0)

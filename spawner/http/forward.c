@@ -212,7 +212,7 @@ static int add_headers(const struct df_request *req, struct df_strs *to, struct 
 {
     static const char *const passed[] = {"Authorization", "Accept",        "Idempotency-Key",
                                          "If-Match",      "If-None-Match", "Content-MD5",
-                                         "Last-Event-ID", "traceparent"};
+                                         "Last-Event-ID"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(passed); i++) {
         const char *value = df_request_header(req, passed[i]);
         if (value)
