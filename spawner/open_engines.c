@@ -48,12 +48,18 @@ static int choose_isolation(const struct df_config *c, cJSON **ret, struct df_er
     return 0;
 }
 
-static int open_local(struct df_spawner *s, struct df_err *err)
+/* Of the service, and of its Jobs; NULL without a cluster. */
+struct spaces {
+    const char *service, *steps;
+};
+
+static int open_local(struct df_spawner *s, const struct spaces *spaces, struct df_err *err)
 {
     DF_JSON cJSON *isolation = NULL;
     DF_FREE char *directory = df_fs_join(s->config->data_directory, "steps");
     DF_FREE char *runner = df_config_runner(s->config);
     struct df_engine *local = NULL;
+    (void)spaces;
     if (!directory)
         return df_fail_oom(err);
     if (choose_isolation(s->config, &isolation, err) < 0)
@@ -70,8 +76,7 @@ static int open_local(struct df_spawner *s, struct df_err *err)
     return df_engine_local_new(&o, &local, err) < 0 ? -1 : add_engine(s, local, err);
 }
 
-static int open_job(struct df_spawner *s, const char *name_space, const char *step_space,
-                    struct df_err *err)
+static int open_job(struct df_spawner *s, const struct spaces *spaces, struct df_err *err)
 {
     const struct df_config *c = s->config;
     struct df_engine *job = NULL;
@@ -79,12 +84,13 @@ static int open_job(struct df_spawner *s, const char *name_space, const char *st
     if (df_vault_key(s->vault, "job", key, err) < 0)
         return -1;
     const struct df_job_options o = {.kube = s->kube,
-                                     .name_space = step_space,
+                                     .name_space = spaces->steps,
                                      .image = c->kube_image,
                                      .by_secret = df_streq(c->kube_claim, "secret"),
                                      .ttl_seconds = c->kube_ttl_s,
                                      .never = &s->never,
-                                     .has_vault = c->in_cluster && df_streq(step_space, name_space),
+                                     .has_vault =
+                                         c->in_cluster && df_streq(spaces->steps, spaces->service),
                                      .key = key,
                                      .notify = on_engine_change,
                                      .notify_arg = s};
@@ -96,10 +102,15 @@ static int open_job(struct df_spawner *s, const char *name_space, const char *st
 int df_open_engines(struct df_spawner *s, const char *name_space, const char *step_space,
                     struct df_err *err)
 {
-    const struct df_config *c = s->config;
-    if (c->runs_here && open_local(s, err) < 0)
-        return -1;
-    return c->runs_pods ? open_job(s, name_space, step_space, err) : 0;
+    static int (*const opens[DF_ENGINE_COUNT])(struct df_spawner *, const struct spaces *,
+                                               struct df_err *) = {
+        [DF_ENGINE_LOCAL] = open_local, [DF_ENGINE_JOB] = open_job};
+    const struct spaces spaces = {name_space, step_space};
+    for (size_t i = 0; i < DF_ENGINE_COUNT; i++)
+        if (df_strs_has(&s->config->engines, df_engine_kinds[i].name) &&
+            opens[i](s, &spaces, err) < 0)
+            return -1;
+    return 0;
 }
 
 /* A df_store_visit: fails for a step of an engine that this service does not have. */

@@ -113,7 +113,7 @@ static int connect_cluster(struct df_service *s, struct df_err *err)
     struct df_spawner *p = &s->spawner;
     struct df_kube_config config = {0};
     DF_FREE char *account = NULL;
-    if (p->config->in_cluster || p->config->runs_pods) {
+    if (p->config->in_cluster || p->config->needs_cluster) {
         if (load_cluster(p->config, &config, err) < 0)
             return -1;
         account = own_account(&config);

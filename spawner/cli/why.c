@@ -11,6 +11,7 @@
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
 #include "spawner/cli/unrecorded.h"
+#include "spawner/model/engine_kinds.h"
 #include "spawner/model/errored_states.h"
 #include "spawner/model/model.h"
 #include "spawner/model/terrakube.h"
@@ -129,13 +130,14 @@ static void add_progress(const cJSON *run, const cJSON *tasks, struct df_buf *ou
 {
     const cJSON *step = waiting_step(tasks);
     const char *message = step ? df_task_message(step) : NULL;
+    const struct df_engine_kind *engine = df_engine_kind_of(df_json_str(step, "spec.engine"));
     if (!step) {
         (void)df_buf_addf(out, "It is under way: `dayfly logs -f %s` follows it.\n",
                           df_json_str(run, "metadata.name"));
         return;
     }
     (void)df_buf_addf(out, "Its step %s waits for its %s", df_json_str(step, "metadata.name"),
-                      df_streq(df_json_str(step, "spec.engine"), "job") ? "pod" : "runner");
+                      engine && engine->runs_pods ? "pod" : "runner");
     if (!df_str_empty(message)) {
         (void)df_buf_adds(out, ": ");
         df_text_safe(out, message, strlen(message));

@@ -9,9 +9,11 @@
 #include <errno.h>
 
 #include "common/base/fs.h"
+#include "common/base/limits.h"
 #include "common/base/parse.h"
 #include "common/kube/kube.h"
 #include "spawner/config/keys.h"
+#include "spawner/model/engine_kinds.h"
 #include "spawner/model/instance.h"
 #include "spawner/model/model.h"
 #include "spawner/model/placement.h"
@@ -440,26 +442,43 @@ static int fill_blobs(struct df_config *c, char *const *env, struct df_err *err)
     return c->s3_region ? 0 : df_fail_oom(err);
 }
 
+static int fail_unknown_engine(const char *key, const char *name, struct df_err *err)
+{
+    DF_BUF struct df_buf names = DF_BUF_INIT(DF_KIB);
+    df_engine_names(&names, " nor ");
+    return df_fail(err, DF_ERR_USER, "%s: \"%.64s\" is neither %s", key, name, df_buf_str(&names));
+}
+
+static int add_engine(struct df_config *c, struct df_strs *named, const char *key, const char *name,
+                      struct df_err *err)
+{
+    const struct df_engine_kind *kind = df_engine_kind_of(name);
+    if (!kind)
+        return fail_unknown_engine(key, name, err);
+    if (df_strs_has(named, name))
+        return df_fail(err, DF_ERR_USER, "engines: \"%.64s\" is named twice", name);
+    c->needs_cluster |= kind->needs_cluster;
+    c->runs_here |= kind->runs_here;
+    c->runs_pods |= kind->runs_pods;
+    (void)df_strs_add(named, name);
+    return df_strs_check(named, err);
+}
+
 /* Merges the keys engines and engine, which is the short form for one. The only place that decides
  * which engines are opened. */
 static int fill_engines(struct df_config *c, struct df_err *err)
 {
     const char *key = c->engine ? "engine" : "engines";
+    DF_STRS struct df_strs named = {0};
     if (c->engine && c->engines.len)
         return df_fail(err, DF_ERR_USER, "engine and engines are both set: keep one of them");
     if (!c->engines.len)
-        (void)df_strs_add(&c->engines, c->engine ? c->engine : "local");
+        (void)df_strs_add(&c->engines, c->engine ? c->engine : df_engine_kinds[0].name);
     if (df_strs_check(&c->engines, err) < 0)
         return -1;
-    for (size_t i = 0; i < c->engines.len; i++) {
-        const char *name = c->engines.items[i];
-        bool *runs = df_streq(name, "local") ? &c->runs_here : &c->runs_pods;
-        if (!df_streq(name, "local") && !df_streq(name, "job"))
-            return df_fail(err, DF_ERR_USER, "%s: \"%.64s\" is neither local nor job", key, name);
-        if (*runs)
-            return df_fail(err, DF_ERR_USER, "engines: \"%.64s\" is named twice", name);
-        *runs = true;
-    }
+    for (size_t i = 0; i < c->engines.len; i++)
+        if (add_engine(c, &named, key, c->engines.items[i], err) < 0)
+            return -1;
     free(c->engine);
     c->engine = strdup(c->engines.items[0]);
     return c->engine ? 0 : df_fail_oom(err);

@@ -44,12 +44,12 @@ struct df_config {
     char
         *identity_token_file; /* engine.local.identityTokenFile: the identity token (a JWT) that the
                                   integrations of steps of the engine local exchange; or NULL */
-    bool runs_here;           /* `local` is one of engines */
-    bool runs_pods;           /* `job` is one of engines */
-    bool in_cluster;          /* store is kubernetes: it has documents, secrets and blobs */
-    bool blob_move;           /* blobs.move; false */
-    bool s3_path_style;       /* blobs.s3.pathStyle; false */
-    bool gcs_anonymous;       /* blobs.gs.anonymous; false */
+    /* Traits that one of engines has (model/engine_kinds.h). */
+    bool needs_cluster, runs_here, runs_pods;
+    bool in_cluster;    /* store is kubernetes: it has documents, secrets and blobs */
+    bool blob_move;     /* blobs.move; false */
+    bool s3_path_style; /* blobs.s3.pathStyle; false */
+    bool gcs_anonymous; /* blobs.gs.anonymous; false */
 
     cJSON *secret_sources; /* vault.sources: {name: source} (model/secret_source.h); or NULL */
 

@@ -5,6 +5,7 @@
  */
 #include "common/base/parse.h"
 #include "spawner/config/keys.h"
+#include "spawner/model/engine_kinds.h"
 
 static const char *get_env(char *const *env, const char *name)
 {
@@ -100,7 +101,7 @@ int df_config_fill_terrakube(struct df_config *c, char *const *env, struct df_er
     if (!c->terrakube_listen)
         return 0;
     if (!c->terrakube_steps) /* a machine has one folder and one memory; a cluster has many */
-        c->terrakube_steps = df_streq(c->engine, "local") ? 1 : c->limit_steps;
+        c->terrakube_steps = df_engine_kind_of(c->engine)->runs_here ? 1 : c->limit_steps;
     if (read_seconds(env, "ExecutorEphemeralActiveDeadlineSeconds", &c->terrakube_deadline_s, err) <
             0 ||
         read_seconds(env, "ExecutorEphemeralTerminationGracePeriodSeconds", &c->timeout_grace_s,

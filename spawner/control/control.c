@@ -281,7 +281,7 @@ static bool runs_here(const struct df_control *c, const cJSON *step)
 {
     struct df_engine *engine = NULL;
     return df_engine_get(&c->s->engines, df_json_str(step, "spec.engine"), &engine, NULL) == 0 &&
-           !engine->is_remote;
+           engine->kind->runs_here;
 }
 
 /* A df_store_visit: adds a step of an engine on this machine to the list. */

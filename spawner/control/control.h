@@ -30,7 +30,7 @@ void df_control_notify(struct df_control *c, const char *name);
  * this machine, and waits until they have ended, or the grace period is over, or the store of blobs
  * fails, without which they cannot end; the API must still answer during this time, because runners
  * report to it. Without cancel_steps these steps continue, and the next spawner finds them. Steps of
- * a remote engine (is_remote) always continue. */
+ * an engine elsewhere (not runs_here) always continue. */
 void df_control_stop(struct df_control *c, bool cancel_steps);
 
 #endif

@@ -18,7 +18,7 @@ static bool may_find_pod(const struct df_control *c, const cJSON *task, const cJ
 static bool gets_own_pod(struct df_control *c, const cJSON *task, const cJSON *plan)
 {
     const struct df_engine *e = df_engine_find(&c->s->engines, df_json_str(task, "spec.engine"));
-    return e && e->runs_pods && !atomic_load(&c->draining) && !may_find_pod(c, task, plan) &&
+    return e && e->kind->runs_pods && !atomic_load(&c->draining) && !may_find_pod(c, task, plan) &&
            df_class_check(c->s->config->classes, df_json_str(task, "spec.class"), NULL) == 0;
 }
 

@@ -36,7 +36,7 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
     const struct df_task_pass *p = e->pass;
     if (df_task_is_final(task) || (!e->result && was_heard_since(p, task)))
         return 1;
-    if (e->result && df_task_was_interrupted(task, e->result, p->engine->is_remote))
+    if (e->result && df_task_was_interrupted(task, e->result, !p->engine->kind->runs_here))
         return df_outcome_interrupted(task, e->result, p->now_us, err);
     if (e->result)
         return df_outcome_result(task, e->result, p->now_us, err);
@@ -127,7 +127,7 @@ static int start_handed_over(struct df_task_pass *p, struct df_err *err)
  * pass, whose hash must be written. */
 static bool has_begun(const struct df_task_pass *p)
 {
-    return p->engine->runs_pods && df_label_has(p->task, DF_LABEL_LIVE) &&
+    return p->engine->kind->runs_pods && df_label_has(p->task, DF_LABEL_LIVE) &&
            df_json_str(p->task, "status.auth.claim") && !df_json_at(p->task, "status.engineRef");
 }
 
@@ -148,7 +148,7 @@ static int begin_with(struct df_task_pass *p, const char *token, struct df_err *
     if (!has_slot)
         return 0;
     DF_JSON cJSON *identities = NULL;
-    if (p->engine->runs_pods && df_integration_tokens(p->c->s, p->task, &identities, err) < 0)
+    if (p->engine->kind->runs_pods && df_integration_tokens(p->c->s, p->task, &identities, err) < 0)
         return -1;
     p->step.claim_token = token;
     p->step.identities = identities;

@@ -47,7 +47,7 @@ static int beat(struct df_task_pass *p, struct df_err *err)
 /* The policy may have changed since the step was sent. Without pods the keys mean nothing. */
 static int check_allowed(const struct df_task_pass *p, struct df_err *err)
 {
-    return p->engine->runs_pods ? df_allowed_terrakube(p->c->s, p->task, err) : 0;
+    return p->engine->kind->runs_pods ? df_allowed_terrakube(p->c->s, p->task, err) : 0;
 }
 
 /* Also while it waits for a slot. */

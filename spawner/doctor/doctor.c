@@ -71,7 +71,7 @@ static enum when scope_of(const struct df_config *c, bool probe)
 {
     if (c->runs_pods)
         return probe ? WITH_PROBE : WITH_PODS;
-    return c->in_cluster ? WITH_CLUSTER : ALWAYS;
+    return c->in_cluster || c->needs_cluster ? WITH_CLUSTER : ALWAYS;
 }
 
 /* Skips the checks whose prerequisite is missing, so that a failed check is reported once and not

@@ -9,6 +9,7 @@
 
 #include "common/json/json.h"
 #include "spawner/engine/placement/placement.h"
+#include "spawner/model/engine_kinds.h"
 #include "spawner/model/model.h"
 
 /* What only a step with the action `workflow` has. */
@@ -43,7 +44,7 @@ struct df_engine_step {
     int64_t apply_seconds; /* of the apply for which its pod stays (shared_pod.h); 0: for none */
     struct df_placement_levels placement;
     const cJSON *document; /* for create() of an engine with hands_over; else NULL */
-    /* For create() of an engine with runs_pods: [{"name", "audience"}], the tokens of the pod's
+    /* For create() of an engine that runs pods: [{"name", "audience"}], the tokens of the pod's
      * account that its integrations exchange (job_object.h); else NULL. */
     const cJSON *identities;
     /* For create() of a standby runner (steps/standby.h): the digest of its form. Name and uid are its id
@@ -70,7 +71,6 @@ typedef int (*df_standby_visit)(void *arg, const cJSON *ref, const struct df_sta
                                 int64_t age_ms, struct df_err *err);
 
 struct df_engine_ops {
-    const char *name; /* "local" */
     /* Begins to watch what exists, and returns at once. The calls below begin to when they need it, and
      * then wait for the first lists: a spawner that will act calls this before. NULL: there is nothing
      * to watch. */
@@ -123,11 +123,8 @@ struct df_engine_ops {
 
 struct df_engine {
     const struct df_engine_ops *ops;
+    const struct df_engine_kind *kind;
     bool hands_over;      /* create() needs the step's document, and release() after it */
-    bool is_remote;       /* its steps run on other machines: a spawner that stops does not end
-                             them, and others may */
-    bool runs_pods;       /* its runners are pods: they claim with a token of the cluster, and have
-                             the tools and plugin cache of their image and placement */
     bool takes_workflows; /* it can run the action `workflow` */
 };
 

@@ -5,16 +5,16 @@
 struct df_engine *df_engine_find(const struct df_engine_registry *r, const char *name)
 {
     for (size_t i = 0; i < r->count; i++)
-        if (df_streq(r->engines[i]->ops->name, name))
+        if (df_streq(r->engines[i]->kind->name, name))
             return r->engines[i];
     return NULL;
 }
 
 int df_engine_register(struct df_engine_registry *r, struct df_engine *e, struct df_err *err)
 {
-    if (df_engine_find(r, e->ops->name))
+    if (df_engine_find(r, e->kind->name))
         return df_fail(err, DF_ERR_CONFLICT, "execution engine \"%s\" is already registered",
-                       e->ops->name);
+                       e->kind->name);
     if (r->count == DF_ARRAY_SIZE(r->engines))
         return df_fail(err, DF_ERR_LIMIT, "more than %zu execution engines", r->count);
     r->engines[r->count++] = e;
@@ -26,7 +26,7 @@ static int fail_unsupported(const struct df_engine_registry *r, const char *name
 {
     DF_BUF struct df_buf names = DF_BUF_INIT(DF_KIB);
     for (size_t i = 0; i < r->count; i++)
-        (void)df_buf_addf(&names, "%s%s", i ? " " : "", r->engines[i]->ops->name);
+        (void)df_buf_addf(&names, "%s%s", i ? " " : "", r->engines[i]->kind->name);
     return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
                           "unsupported execution engine: \"%s\" (registered: [%s])", name,
                           df_buf_str(&names));

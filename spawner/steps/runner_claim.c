@@ -30,14 +30,14 @@ int df_runner_check(struct df_spawner *s, const char *id, const char *token, str
     return check_token(s, id, token, &ref, &pod, err);
 }
 
-/* Did the Job of the id make this pod? */
+/* Did the Job of the id make this pod? Standby runners are of the engine of new steps. */
 static int check_pod(struct df_spawner *s, const char *id, const cJSON *ref,
                      const struct df_claim_pod *claimant, struct df_err *err)
 {
     struct df_engine *e = NULL;
     const struct df_engine_step job = {.name = id, .uid = id, .ref = ref};
     const struct df_engine_pod pod = {.name = claimant->name, .uid = claimant->uid};
-    if (df_engine_get(&s->engines, "job", &e, err) < 0)
+    if (df_engine_get(&s->engines, s->config->engine, &e, err) < 0)
         return -1;
     return e->ops->check_pod(e, &job, &pod, err);
 }

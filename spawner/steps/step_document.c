@@ -195,7 +195,7 @@ int df_step_tools(const struct df_config *c, bool in_pod, cJSON **ret, struct df
 bool df_step_is_in_pod(const struct df_spawner *s, const cJSON *task)
 {
     const struct df_engine *e = df_engine_find(&s->engines, df_json_str(task, "spec.engine"));
-    return e && e->runs_pods;
+    return e && e->kind->runs_pods;
 }
 
 static int add_tools(struct making *m, struct df_err *err)

@@ -548,7 +548,7 @@ static int set_result(cJSON *task, void *arg, struct df_err *err)
     if (df_task_is_final(task))
         return repeat_result(task, r->body, err);
     const struct df_engine *e = df_engine_find(r->engines, df_json_str(task, "spec.engine"));
-    if (df_task_was_interrupted(task, r->body, e && e->is_remote))
+    if (df_task_was_interrupted(task, r->body, e && !e->kind->runs_here))
         return df_outcome_interrupted(task, r->body, df_real_us(), err);
     if (df_outcome_unrecorded(task, r->unrecorded, err) < 0)
         return -1;

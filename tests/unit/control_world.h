@@ -43,6 +43,7 @@ struct fake_step {
 
 struct fake_engine {
     struct df_engine engine;
+    struct df_engine_kind kind;
     pthread_mutex_t lock;
     pthread_cond_t changed;
     struct df_spawner *s;
@@ -204,8 +205,7 @@ static void fake_close(struct df_engine *e)
     (void)pthread_cond_destroy(&f->changed);
 }
 
-static const struct df_engine_ops fake_ops = {.name = "local",
-                                              .create = fake_create,
+static const struct df_engine_ops fake_ops = {.create = fake_create,
                                               .status = fake_status,
                                               .result = fake_result,
                                               .leftover = fake_leftover,
@@ -251,7 +251,8 @@ static inline void world_configure(struct world *w, const char *dir)
 /* When its store, vault, blobs and states are open. */
 static inline void world_populate(struct world *w)
 {
-    w->engine.engine.ops = &fake_ops;
+    w->engine.kind = df_engine_kinds[DF_ENGINE_LOCAL];
+    w->engine.engine = (struct df_engine){.ops = &fake_ops, .kind = &w->engine.kind};
     w->engine.s = &w->s;
     (void)pthread_mutex_init(&w->engine.lock, NULL);
     (void)pthread_cond_init(&w->engine.changed, NULL);

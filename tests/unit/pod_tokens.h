@@ -103,9 +103,9 @@ static int move_into_pods(struct world *w)
 {
     const struct df_claims_options o = {.fetch = ask_cluster, .namespace = "infra"};
     job_ops = fake_ops;
-    job_ops.name = w->config.engine = job_engine;
+    w->config.engine = job_engine;
     w->engine.engine.ops = &job_ops;
-    w->engine.engine.is_remote = w->engine.engine.runs_pods = true;
+    w->engine.kind = df_engine_kinds[DF_ENGINE_JOB];
     w->claim = claim_as_pod_a;
     cluster_away = false;
     return df_claims_new(&o, &w->s.claims, NULL);

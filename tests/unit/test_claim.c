@@ -269,7 +269,7 @@ static void a_step_of_the_local_engine_takes_no_token_of_a_pod(void **state)
     DF_JSON cJSON *job = json("{'spec':{'engine':'job'}}");
     assert_false(df_step_is_in_pod(&w->s, local)); /* an engine that is not open */
     assert_true(df_step_is_in_pod(&w->s, job));
-    w->engine.engine.runs_pods = false;
+    w->engine.kind.runs_pods = false;
     assert_false(df_step_is_in_pod(&w->s, job));
 }
 

@@ -132,7 +132,7 @@ static void it_is_called_job(void **state)
     static const struct objects none = {"", "", ""};
     struct world w;
     open_world(&w, &none);
-    assert_string_equal(w.engine->ops->name, "job");
+    assert_string_equal(w.engine->kind->name, "job");
     close_world(&w);
 }
 

@@ -101,14 +101,13 @@ static void targets_become_labels(void **state)
 
 /* ---- the registry ---- */
 
-static const struct df_engine_ops tekton_ops = {.name = "tekton"}, job_ops = {.name = "job"},
-                                  ansible_ops = {.name = "ansible"};
+static const struct df_engine_kind tekton_kind = {.name = "tekton"}, job_kind = {.name = "job"};
 
 /* UT-WE-014-001 to -003, UT-WE-868-020 and -021 */
 static void engines_are_found_by_name_and_a_miss_names_those_there_are(void **state)
 {
     (void)state;
-    struct df_engine tekton = {&tekton_ops}, job = {&job_ops}, *found = NULL;
+    struct df_engine tekton = {.kind = &tekton_kind}, job = {.kind = &job_kind}, *found = NULL;
     struct df_engine_registry none = {0}, two = {0}, one = {0};
     struct df_err err = {0};
     assert_int_equal(df_engine_get(&none, "unknown", &found, &err), -1);
@@ -117,13 +116,13 @@ static void engines_are_found_by_name_and_a_miss_names_those_there_are(void **st
     assert_int_equal(df_engine_register(&two, &tekton, NULL), 0);
     assert_int_equal(df_engine_register(&one, &job, NULL), 0);
     assert_int_equal(df_engine_get(&two, "tekton", &found, NULL), 0);
-    assert_string_equal(found->ops->name, "tekton");
+    assert_string_equal(found->kind->name, "tekton");
     assert_int_equal(df_engine_get(&two, "job", &found, NULL), 0);
-    assert_string_equal(found->ops->name, "job");
+    assert_string_equal(found->kind->name, "job");
     assert_int_equal(two.count, 2);
     assert_int_equal(df_engine_get(&one, "tekton", &found, &err), -1);
     assert_message(&err, "unsupported execution engine: \"tekton\" (registered: [job])");
-    assert_int_equal(df_engine_get(&one, ansible_ops.name, &found, &err), -1);
+    assert_int_equal(df_engine_get(&one, "ansible", &found, &err), -1);
     assert_message(&err, "\"ansible\"");
 }
 

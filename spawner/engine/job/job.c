@@ -257,7 +257,6 @@ static int job_watch(struct df_engine *e, struct df_err *err)
 }
 
 static const struct df_engine_ops job_ops = {
-    .name = "job",
     .watch = job_watch,
     .create = job_create,
     .release = job_release,
@@ -294,9 +293,8 @@ int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, st
     if (!j)
         return df_fail_oom(err);
     *j = (struct df_job_engine){.engine = {.ops = &job_ops,
+                                           .kind = &df_engine_kinds[DF_ENGINE_JOB],
                                            .hands_over = o->by_secret,
-                                           .is_remote = true,
-                                           .runs_pods = true,
                                            .takes_workflows = true},
                                 .o = *o};
     (void)pthread_mutex_init(&j->lock, NULL);

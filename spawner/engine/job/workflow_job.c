@@ -11,6 +11,7 @@
 #include "common/crypto/crypto.h"
 #include "spawner/engine/job/job_object.h"
 #include "spawner/engine/placement/placement.h"
+#include "spawner/model/engine_kinds.h"
 #include "spawner/model/placement.h"
 
 #define LABEL_EXECUTION "kubernaut.ai/workflow-execution"
@@ -135,7 +136,7 @@ static int put_label(cJSON *metadata, const char *key, const char *text, struct 
 /* On the Job and on its pod. */
 static int put_shared_labels(cJSON *metadata, const struct df_workflow *w, struct df_err *err)
 {
-    if (put_label(metadata, LABEL_ENGINE, "job", err) < 0 ||
+    if (put_label(metadata, LABEL_ENGINE, df_engine_kinds[DF_ENGINE_JOB].name, err) < 0 ||
         put_label(metadata, DF_LABEL_STEP_UID, w->uid, err) < 0 ||
         put_label(metadata, DF_LABEL_NAME, DF_JOB_LABEL_NAME, err) < 0)
         return -1;

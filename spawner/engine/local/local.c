@@ -322,7 +322,6 @@ static void local_close(struct df_engine *e)
 }
 
 static const struct df_engine_ops local_ops = {
-    .name = "local",
     .create = local_create,
     .status = local_status,
     .result = local_result,
@@ -359,7 +358,7 @@ int df_engine_local_new(const struct df_local_options *o, struct df_engine **ret
     struct local *l = calloc(1, sizeof(*l));
     if (!l)
         return df_fail_oom(err);
-    l->engine.ops = &local_ops;
+    l->engine = (struct df_engine){.ops = &local_ops, .kind = &df_engine_kinds[DF_ENGINE_LOCAL]};
     l->keep_failed = o->keep_failed;
     (void)pthread_mutex_init(&l->lock, NULL);
     l->root = strdup(o->directory);
