@@ -65,7 +65,7 @@ static int end_step(const cJSON *step, void *arg, struct df_err *err)
 {
     struct df_spawner *s = arg;
     struct df_engine_step of;
-    struct df_engine *engine = df_engine_find(&s->engines, df_json_str(step, "spec.engine"));
+    struct df_engine *engine = NULL;
     struct df_err why = {0};
     (void)err;
     if (df_task_is_final(step))
@@ -73,7 +73,8 @@ static int end_step(const cJSON *step, void *arg, struct df_err *err)
     if (df_recipe_step_of(step)->plan_of)
         tell_apply(s, step);
     df_engine_step_of(s, step, &of);
-    if (engine && engine->ops->cancel(engine, &of, &why) < 0)
+    if (df_engine_get_for(&s->engines, df_json_str(step, "spec.engine"), &of, &engine, NULL) == 0 &&
+        df_engine_ops_of(engine, &of)->cancel(engine, &of, &why) < 0)
         df_warn("step %s goes on: %s", of.name, why.message);
     return 0;
 }

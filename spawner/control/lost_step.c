@@ -20,12 +20,12 @@ static struct df_engine_step engine_step(const struct df_spawner *s, const cJSON
 {
     return (struct df_engine_step){.name = df_json_str(step, "taskAction"),
                                    .uid = df_json_str(step, "uid"),
-                                   .run = df_json_str(run, "metadata.name"),
-                                   .executor = df_json_str(run, "spec.executorRef.name"),
-                                   .grace_seconds = s->config->timeout_grace_s,
                                    .was_created = true,
                                    .was_claimed = true,
-                                   .is_deleted = true};
+                                   .is_deleted = true,
+                                   .runner = {.run = df_json_str(run, "metadata.name"),
+                                              .executor = df_json_str(run, "spec.executorRef.name"),
+                                              .grace_seconds = s->config->timeout_grace_s}};
 }
 
 static bool lives_with(const struct df_engine_observation *observed)
@@ -44,9 +44,11 @@ typedef int (*call)(struct df_engine *e, const struct df_engine_step *step, void
 static int call_all(struct df_spawner *s, const struct df_engine_step *step, call what, void *arg,
                     struct df_err *err)
 {
-    for (size_t i = 0; step->uid && i < s->engines.count; i++)
-        if (what(s->engines.engines[i], step, arg, err) < 0)
+    for (size_t i = 0; step->uid && i < s->engines.count; i++) {
+        struct df_engine *e = s->engines.engines[i];
+        if (e->ops->runner && what(e, step, arg, err) < 0)
             return -1;
+    }
     return 0;
 }
 
@@ -89,7 +91,7 @@ static int look(struct df_engine *e, const struct df_engine_step *step, void *ar
 {
     bool *lives = arg;
     struct df_engine_observation observed;
-    if (e->ops->status(e, step, &observed, err) < 0)
+    if (e->ops->runner->step.status(e, step, &observed, err) < 0)
         return -1;
     *lives = *lives || lives_with(&observed);
     return 0;
@@ -109,7 +111,7 @@ static int cancel(struct df_engine *e, const struct df_engine_step *step, void *
                   struct df_err *err)
 {
     (void)arg;
-    return e->ops->cancel(e, step, err);
+    return e->ops->runner->step.cancel(e, step, err);
 }
 
 int df_lost_step_end(struct df_spawner *s, const cJSON *run, const cJSON *step, struct df_err *err)
@@ -161,7 +163,7 @@ static int clean(struct df_engine *e, const struct df_engine_step *step, void *a
                  struct df_err *err)
 {
     (void)arg;
-    return e->ops->cleanup(e, step, err);
+    return e->ops->runner->step.cleanup(e, step, err);
 }
 
 static int clean_up(struct df_spawner *s, const cJSON *run, const cJSON *step, struct df_err *err)

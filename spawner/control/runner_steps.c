@@ -60,7 +60,7 @@ int df_runner_collect(struct df_task_pass *p, struct df_err *err)
     DF_JSON cJSON *result = NULL;
     struct df_err why = {0};
     struct ending e = {.pass = p};
-    if (p->engine->ops->result(p->engine, &p->step, &result, err) < 0)
+    if (p->ops->result(p->engine, &p->step, &result, err) < 0)
         return -1;
     e.result = result;
     if (df_task_pass_modify(p, set_end, &e, &why) == 0)
@@ -112,14 +112,14 @@ static int start_handed_over(struct df_task_pass *p, struct df_err *err)
     if (df_step_provision(p->c->s, p->step.uid, &document, err) < 0)
         return -1;
     bool made = false;
-    p->step.document = document;
+    p->step.runner.document = document;
     int result = df_task_create_runner(p, &made, err);
-    p->step.document = NULL;
+    p->step.runner.document = NULL;
     if (result < 0 || !made)
         return result;
     if (df_step_mark_provisioned(p->c->s, p->step.uid, err) < 0)
         return -1;
-    return p->engine->ops->release(p->engine, &p->step, err);
+    return p->engine->ops->runner->release(p->engine, &p->step, err);
 }
 
 /* The document says that the step has begun, and the engine has made nothing yet: the step was stored
@@ -150,12 +150,12 @@ static int begin_with(struct df_task_pass *p, const char *token, struct df_err *
     DF_JSON cJSON *identities = NULL;
     if (p->engine->kind->runs_pods && df_integration_tokens(p->c->s, p->task, &identities, err) < 0)
         return -1;
-    p->step.claim_token = token;
-    p->step.identities = identities;
+    p->step.runner.claim_token = token;
+    p->step.runner.identities = identities;
     int result =
         p->engine->hands_over ? start_handed_over(p, err) : df_task_create_runner(p, &made, err);
-    p->step.claim_token = NULL;
-    p->step.identities = NULL;
+    p->step.runner.claim_token = NULL;
+    p->step.runner.identities = NULL;
     return result;
 }
 

@@ -73,7 +73,7 @@ int df_demand_describe(struct df_spawner *s, const cJSON *task, struct df_engine
     if (df_integration_tokens(s, task, ret_identities, err) < 0)
         return -1;
     df_engine_step_of(s, task, ret);
-    ret->identities = *ret_identities;
+    ret->runner.identities = *ret_identities;
     return 0;
 }
 
@@ -84,7 +84,7 @@ int df_demand_form(struct df_spawner *s, struct df_engine *e, const cJSON *task,
     struct df_engine_step step;
     return df_demand_describe(s, task, &step, &identities, err) < 0
                ? -1
-               : e->ops->form(e, &step, ret, err);
+               : e->ops->runner->form(e, &step, ret, err);
 }
 
 int df_demand_apply(struct df_standby_pool *pool, const cJSON *run, struct df_err *err)

@@ -12,12 +12,12 @@ void df_standby_end(struct df_spawner *s, struct df_engine *e, const char *id)
 {
     const struct df_engine_step step = {.name = id,
                                         .uid = id,
-                                        .grace_seconds = s->config->timeout_grace_s,
                                         .was_created = true,
-                                        .is_deleted = true};
+                                        .is_deleted = true,
+                                        .runner.grace_seconds = s->config->timeout_grace_s};
     struct df_err why = {0};
     df_debug("standby runner %s goes", id);
-    if (e->ops->cancel(e, &step, &why) < 0)
+    if (e->ops->runner->step.cancel(e, &step, &why) < 0)
         df_warn("the Job of standby runner %s is not removed: %s", id, why.message);
 }
 
@@ -80,7 +80,7 @@ static int offer_noted(const cJSON *run, void *arg, struct df_err *err)
 static int find_existing(struct df_standby_pool *pool, struct df_err *err)
 {
     struct df_store *store = pool->c->s->store;
-    if (pool->engine->ops->standbys(pool->engine, add_existing, pool, err) < 0)
+    if (pool->engine->ops->runner->standbys(pool->engine, add_existing, pool, err) < 0)
         return -1;
     if (df_store_each(store, DF_KIND_TASK_ACTION, DF_LABEL_UNFINISHED "=true", offer_again, pool,
                       err) < 0)
@@ -135,7 +135,7 @@ static bool has_ended(const struct df_standby_pool *pool, const char *id)
         .name = id, .uid = id, .was_created = true, .was_claimed = true};
     struct df_engine_observation seen;
     struct df_err why = {0};
-    return pool->engine->ops->status(pool->engine, &step, &seen, &why) == 0 &&
+    return pool->engine->ops->runner->step.status(pool->engine, &step, &seen, &why) == 0 &&
            seen.phase != DF_ENGINE_PENDING && seen.phase != DF_ENGINE_RUNNING;
 }
 

@@ -125,8 +125,8 @@ static int make(const struct df_standby_pool *pool, const cJSON *task,
     if (new_id(id, err) < 0 || df_demand_describe(pool->c->s, task, &step, &identities, err) < 0)
         return -1;
     step.name = step.uid = id;
-    step.standby = form->digest;
-    if (pool->engine->ops->create(pool->engine, &step, &ref, err) < 0)
+    step.runner.standby = form->digest;
+    if (pool->engine->ops->runner->step.create(pool->engine, &step, &ref, err) < 0)
         return -1;
     df_debug("standby runner %s is made", id);
     return df_standby_add(pool->runners, ref, form, 0, err);
@@ -288,7 +288,7 @@ int df_standby_pool_start(struct df_control *c, struct df_standby_pool **ret, st
     *ret = NULL;
     if (!c->s->standby)
         return 0;
-    if (!e || !e->ops->standbys || e->hands_over) {
+    if (!e || !e->ops->runner || !e->ops->runner->standbys || e->hands_over) {
         df_standby_open(c->s->standby); /* those of another configuration are over */
         return 0;
     }

@@ -15,6 +15,7 @@ struct df_task_pass {
     const struct df_task_hooks *hooks;
     const cJSON *task; /* as it was when the pass began; shared */
     struct df_engine *engine;
+    const struct df_step_ops *ops; /* of the engine, for this kind of step */
     struct df_engine_step step;
     struct df_engine_observation observed;
     int64_t now_us;

@@ -169,7 +169,7 @@ int df_task_create_runner(struct df_task_pass *p, bool *ret_made, struct df_err 
     struct df_err why = {0};
     bool handled = false;
     p->step.ref = NULL; /* of an earlier attempt: what is made now may be in another namespace */
-    *ret_made = p->engine->ops->create(p->engine, &p->step, &ref, &why) == 0;
+    *ret_made = p->ops->create(p->engine, &p->step, &ref, &why) == 0;
     if (*ret_made)
         return keep_ref(p, ref, err);
     if (p->hooks->refused && p->hooks->refused(p, &why, &handled, err) < 0)

@@ -53,11 +53,11 @@ static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct d
     case DF_TASK_CREATE:
         return df_task_pass_start(p, err);
     case DF_TASK_RELEASE:
-        return p->engine->ops->release(p->engine, &p->step, err);
+        return p->engine->ops->runner->release(p->engine, &p->step, err);
     case DF_TASK_COLLECT:
         return p->hooks->collect(p, err);
     case DF_TASK_CANCEL:
-        return p->engine->ops->cancel(p->engine, &p->step, err);
+        return p->ops->cancel(p->engine, &p->step, err);
     case DF_TASK_CLEAN:
         return p->hooks->clean(p, err);
     case DF_TASK_REMOVE:
@@ -125,7 +125,7 @@ static int act_without_engine(struct df_task_pass *p, const struct df_err *why, 
 static int one_pass(struct df_task_pass *p, struct df_err *err)
 {
     struct df_err why = {0};
-    if (p->engine->ops->status(p->engine, &p->step, &p->observed, &why) < 0) {
+    if (p->ops->status(p->engine, &p->step, &p->observed, &why) < 0) {
         if (p->hooks->acts_unobserved)
             return act_unobserved(p, &why, err);
         return df_err_pass(err, &why);
@@ -141,7 +141,11 @@ static int one_pass(struct df_task_pass *p, struct df_err *err)
 static int find_engine(struct df_task_pass *p, struct df_err *err)
 {
     const struct df_engine_registry *engines = &p->c->s->engines;
-    return df_engine_get(engines, df_json_str(p->task, "spec.engine"), &p->engine, err);
+    const char *name = df_json_str(p->task, "spec.engine");
+    if (df_engine_get_for(engines, name, &p->step, &p->engine, err) < 0)
+        return -1;
+    p->ops = df_engine_ops_of(p->engine, &p->step);
+    return 0;
 }
 
 /* Wakes the run of the step, once for each version of the step. */

@@ -122,7 +122,7 @@ static int terrakube_end(struct df_task_pass *p, const struct df_task_verdict *v
 static int terrakube_clean(struct df_task_pass *p, struct df_err *err)
 {
     struct df_err why = {0};
-    if (p->engine->ops->cleanup(p->engine, &p->step, err) < 0 ||
+    if (p->ops->cleanup(p->engine, &p->step, err) < 0 ||
         df_payload_delete(p->c->s, p->step.name, err) < 0 || df_task_pass_finalize(p, err) < 0)
         return -1;
     if (p->c->s->terrakube && df_terrakube_ring(p->c->s, &why) < 0)

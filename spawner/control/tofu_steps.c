@@ -143,7 +143,7 @@ static int tofu_clean(struct df_task_pass *p, struct df_err *err)
         (df_recover_rest(p->c->s, p->engine, &p->step, &why) < 0 || recover_state(p, &why) < 0))
         return try_later(p, &why, err);
     df_step_drop_errored_state(p->c->s, p->task); /* its result may have come from the engine */
-    if (p->engine->ops->cleanup(p->engine, &p->step, err) < 0)
+    if (p->ops->cleanup(p->engine, &p->step, err) < 0)
         return -1;
     return df_task_pass_finalize(p, err);
 }

@@ -32,7 +32,7 @@ static int read_result(struct df_task_pass *p, cJSON **ret, struct df_err *err)
     struct df_err why = {0};
     *ret = NULL;
     if (p->observed.phase == DF_ENGINE_ABSENT ||
-        p->engine->ops->result(p->engine, &p->step, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        p->ops->result(p->engine, &p->step, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
     return df_err_pass(err, &why);
 }
@@ -258,7 +258,7 @@ static int workflow_clean(struct df_task_pass *p, struct df_err *err)
 {
     if (df_doc_is_deleted(p->task))
         p->wake_us = p->now_us + CLEAN_AGAIN_US;
-    return p->engine->ops->cleanup(p->engine, &p->step, err);
+    return p->ops->cleanup(p->engine, &p->step, err);
 }
 
 const struct df_task_hooks df_workflow_hooks = {

@@ -22,15 +22,15 @@ static int make_job(struct df_doctor_context *p, const struct df_job_options *o,
     const struct df_config *c = &p->config;
     const struct df_engine_step step = {.name = name,
                                         .uid = p->uid,
-                                        .server_url = p->url,
-                                        .ca_file = p->ca_file,
-                                        .run = "dayfly-doctor",
-                                        .executor = "dayfly-doctor",
-                                        .action = "plan",
                                         .timeout_seconds = c->timeout_plan_s,
-                                        .grace_seconds = c->timeout_grace_s,
                                         .pending_seconds = c->timeout_pending_s,
-                                        .placement = *placement};
+                                        .placement = *placement,
+                                        .runner = {.server_url = p->url,
+                                                   .ca_file = p->ca_file,
+                                                   .run = "dayfly-doctor",
+                                                   .executor = "dayfly-doctor",
+                                                   .action = "plan",
+                                                   .grace_seconds = c->timeout_grace_s}};
     return df_job_render(o, &step, ret, err);
 }
 

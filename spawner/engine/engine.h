@@ -14,10 +14,30 @@
 
 /* What only a step with the action `workflow` has. */
 struct df_engine_workflow {
-    const cJSON *spec;      /* spec.workflow; NULL: a step of tofu */
+    const cJSON *spec;      /* spec.workflow; NULL: a step with a runner */
     const char *target;     /* spec.targetResource */
     const char *name_space; /* of the TaskAction */
     bool was_locked;        /* at the last observation another action held the target */
+};
+
+/* What only a step with a runner has. */
+struct df_engine_runner {
+    const char *server_url;    /* for the handoff */
+    const char *ca_file;       /* PEM file that runners trust; NULL: the system's */
+    const char *endpoint_file; /* has the URL of the spawner, also after its restart; or NULL */
+    const char *claim_token;   /* create() only; never stored by the engine */
+    const char *run, *executor, *action; /* for labels that people read; NULL: not of a run */
+    const cJSON *labels;                 /* further ones, which no placement can change; or NULL */
+    int64_t grace_seconds;
+    int64_t apply_seconds; /* of the apply for which its pod stays (shared_pod.h); 0: for none */
+    const cJSON *document; /* for create() of an engine with hands_over; else NULL */
+    /* For create() of an engine that runs pods: [{"name", "audience"}], the tokens of the pod's
+     * account that its integrations exchange (job_object.h); else NULL. */
+    const cJSON *identities;
+    /* For create() of a standby runner (steps/standby.h): the digest of its form. Name and uid are its id
+     * then. NULL: a step. */
+    const char *standby;
+    const char *pod; /* uid or name of the pod whose runner claimed it; or NULL */
 };
 
 /* What a pod must be to serve a step. */
@@ -30,34 +50,21 @@ struct df_standby_form {
         [64]; /* whose step it is; of a standby runner: for whose apply alone it is, "": any step */
 };
 
-/* What an engine needs to know of a step. All borrowed during the call. */
+/* What an engine needs to know of a step. All borrowed during the call. An engine reads what all steps
+ * have, and the part of the kind that it was asked for; the other one is empty. */
 struct df_engine_step {
-    const char *name;          /* of the TaskAction: deterministic, a DNS label */
-    const char *uid;           /* of the TaskAction: ownership */
-    const char *server_url;    /* for the handoff */
-    const char *ca_file;       /* PEM file that runners trust; NULL: the system's */
-    const char *endpoint_file; /* has the URL of the spawner, also after its restart; or NULL */
-    const char *claim_token;   /* create() only; never stored by the engine */
-    const char *run, *executor, *action; /* for labels that people read; NULL: not of a run */
-    const cJSON *labels;                 /* further ones, which no placement can change; or NULL */
-    int64_t timeout_seconds, grace_seconds, pending_seconds;
-    int64_t apply_seconds; /* of the apply for which its pod stays (shared_pod.h); 0: for none */
+    const char *name; /* of the TaskAction: deterministic, a DNS label */
+    const char *uid;  /* of the TaskAction: ownership */
+    int64_t timeout_seconds, pending_seconds;
     struct df_placement_levels placement;
-    const cJSON *document; /* for create() of an engine with hands_over; else NULL */
-    /* For create() of an engine that runs pods: [{"name", "audience"}], the tokens of the pod's
-     * account that its integrations exchange (job_object.h); else NULL. */
-    const cJSON *identities;
-    /* For create() of a standby runner (steps/standby.h): the digest of its form. Name and uid are its id
-     * then. NULL: a step. */
-    const char *standby;
-    struct df_engine_workflow workflow;
     bool was_created; /* create() succeeded once: an absent object was deleted */
     bool is_deleted;  /* its document is being deleted: cleanup() removes everything */
     bool was_claimed; /* its runner has claimed it, or its workflow has started */
-    const char *pod;  /* uid or name of the pod whose runner claimed it; or NULL */
     /* status.engineRef: what create() gave, or with hostUid what it gave for the step whose pod this
      * one shares (shared_pod.h); NULL for create() itself. */
     const cJSON *ref;
+    struct df_engine_runner runner;
+    struct df_engine_workflow workflow;
 };
 
 /* A pod as its verified token names it. Borrowed. */
@@ -70,20 +77,14 @@ struct df_engine; /* opaque to callers */
 typedef int (*df_standby_visit)(void *arg, const cJSON *ref, const struct df_standby_form *form,
                                 int64_t age_ms, struct df_err *err);
 
-struct df_engine_ops {
-    /* Begins to watch what exists, and returns at once. The calls below begin to when they need it, and
-     * then wait for the first lists: a spawner that will act calls this before. NULL: there is nothing
-     * to watch. */
-    int (*watch)(struct df_engine *e, struct df_err *err);
-    /* Starts the runner. If a process of this uid lives, that is success and nothing is started. If
+/* What is done with every step, whether it has a runner or is a workflow. */
+struct df_step_ops {
+    /* Starts the step. If what runs this uid lives, that is success and nothing is started. If
      * the deterministic name belongs to another uid: CONFLICT, for a workflow with the reason
      * TargetLocked and the holder in the message. ret_ref: {kind, name, uid} for
      * status.engineRef; of a standby runner with hostUid, its id. */
     int (*create)(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
                   struct df_err *err);
-    /* Starts what create() made suspended, once the step's document is recorded as handed over.
-     * NULL: create() starts the runner itself, which claims its step. A second call succeeds. */
-    int (*release)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
     /* Observes the step; absent is an answer, not an error. RETRY with the reason NotListedYet: the
      * engine has just started and does not know yet. */
     int (*status)(struct df_engine *e, const struct df_engine_step *step,
@@ -92,23 +93,31 @@ struct df_engine_ops {
      * as its object exists: {engineRef, executionStatus} for the status. */
     int (*result)(struct df_engine *e, const struct df_engine_step *step, cJSON **ret,
                   struct df_err *err);
+    /* Asks the step to end. Returns at once; success if the step has ended. To a runner: SIGTERM,
+     * once, and SIGKILL to all processes of the step after grace_seconds and a margin; a pod whose
+     * step is not claimed gets seconds instead. A step is canceled in its document first, so no
+     * runner claims it later. Processes that outlive their runner are killed as long after its death,
+     * without a call. With a shared pod it ends that pod. */
+    int (*cancel)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
+    /* Removes what the engine keeps of an ended step, if it belongs to this uid: nothing of a step
+     * that shared the pod of another one. Absent is success; a live step: CONFLICT. */
+    int (*cleanup)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
+};
+
+/* What is done with steps that have a runner. */
+struct df_runner_ops {
+    struct df_step_ops step;
+    /* Starts what create() made suspended, once the step's document is recorded as handed over.
+     * NULL: create() starts the runner itself, which claims its step. A second call succeeds. */
+    int (*release)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
     /* The path of a file that the runner of an ended step did not deliver: "log" or "events" (the
      * whole stream) or "errored.tfstate". The caller frees *ret_path; NOT_FOUND if there is
      * none. */
     int (*leftover)(struct df_engine *e, const struct df_engine_step *step, const char *name,
                     char **ret_path, struct df_err *err);
-    /* Asks the step to end: SIGTERM to the runner, once, and SIGKILL to all processes of the step
-     * after grace_seconds and a margin; a pod whose step is not claimed gets seconds instead. A step
-     * is canceled in its document first, so no runner claims it later. Processes that outlive their runner are killed as long
-     * after its death, without a call. Returns at once; success if the step has ended. With a shared
-     * pod it ends that pod. */
-    int (*cancel)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
-    /* Removes what the engine keeps of an ended step, if it belongs to this uid: nothing of a step
-     * that shared the pod of another one. Absent is success; a live step: CONFLICT. */
-    int (*cleanup)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
     /* Checks that the pod was made for this step by what create() made. DENIED with the reason
-     * PodNotOfStep if it was not; RETRY if the engine cannot find out now. Only engines with
-     * runs_pods have it; NULL in the others. */
+     * PodNotOfStep if it was not; RETRY if the engine cannot find out now. Only engines that
+     * run pods have it; NULL in the others. */
     int (*check_pod)(struct df_engine *e, const struct df_engine_step *step,
                      const struct df_engine_pod *pod, struct df_err *err);
     /* The form of the pod that the step needs, for a comparison with standby runners. NULL in engines
@@ -118,14 +127,22 @@ struct df_engine_ops {
     /* Lists the standby runners that exist, ended ones excepted: `ref` as create() gave it. RETRY: the
      * engine does not know yet. NULL as above. */
     int (*standbys)(struct df_engine *e, df_standby_visit visit, void *arg, struct df_err *err);
+};
+
+struct df_engine_ops {
+    /* Begins to watch what exists, and returns at once. The calls about steps begin to when they need
+     * it, and then wait for the first lists: a spawner that will act calls this before. NULL: there is
+     * nothing to watch. */
+    int (*watch)(struct df_engine *e, struct df_err *err);
     void (*close)(struct df_engine *e);
+    const struct df_runner_ops *runner; /* NULL: it runs no steps with a runner */
+    const struct df_step_ops *workflow; /* NULL: it runs no workflows */
 };
 
 struct df_engine {
     const struct df_engine_ops *ops;
     const struct df_engine_kind *kind;
-    bool hands_over;      /* create() needs the step's document, and release() after it */
-    bool takes_workflows; /* it can run the action `workflow` */
+    bool hands_over; /* create() needs the step's document, and release() after it */
 };
 
 /* Called from an engine thread when something about a step may have changed. */
@@ -141,6 +158,13 @@ int df_engine_register(struct df_engine_registry *r, struct df_engine *e,
 /* Unknown: class USER, `unsupported execution engine: "x" (registered: [a b])`. */
 int df_engine_get(const struct df_engine_registry *r, const char *name, struct df_engine **ret,
                   struct df_err *err) DF_MUST_CHECK;
+/* The operations for this step; NULL: the engine does not run its kind. */
+const struct df_step_ops *df_engine_ops_of(const struct df_engine *e,
+                                           const struct df_engine_step *step);
+/* df_engine_get() of an engine that runs this step. It does not: class USER, reason InvalidStep. */
+int df_engine_get_for(const struct df_engine_registry *r, const char *name,
+                      const struct df_engine_step *step, struct df_engine **ret,
+                      struct df_err *err) DF_MUST_CHECK;
 /* NULL if no engine of that name is open; name may be NULL. */
 struct df_engine *df_engine_find(const struct df_engine_registry *r, const char *name);
 /* Calls watch() of all engines. */

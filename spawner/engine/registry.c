@@ -42,6 +42,27 @@ int df_engine_get(const struct df_engine_registry *r, const char *name, struct d
     return 0;
 }
 
+const struct df_step_ops *df_engine_ops_of(const struct df_engine *e,
+                                           const struct df_engine_step *step)
+{
+    if (step->workflow.spec)
+        return e->ops->workflow;
+    return e->ops->runner ? &e->ops->runner->step : NULL;
+}
+
+int df_engine_get_for(const struct df_engine_registry *r, const char *name,
+                      const struct df_engine_step *step, struct df_engine **ret, struct df_err *err)
+{
+    struct df_engine *e = NULL;
+    if (df_engine_get(r, name, &e, err) < 0)
+        return -1;
+    if (!df_engine_ops_of(e, step))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "the engine %s runs no %s", name,
+                              step->workflow.spec ? "workflows" : "plans and applies");
+    *ret = e;
+    return 0;
+}
+
 int df_engine_registry_watch(const struct df_engine_registry *r, struct df_err *err)
 {
     for (size_t i = 0; i < r->count; i++) {

@@ -21,12 +21,14 @@ static int list_of(struct df_store *s, enum df_kind kind, const char *label_name
  * that is no longer configured is not reached any more. */
 static int purge_from_engine(struct df_spawner *s, const cJSON *task, struct df_err *err)
 {
-    struct df_engine *engine = df_engine_find(&s->engines, df_json_str(task, "spec.engine"));
+    struct df_engine *engine = NULL;
     struct df_engine_step step;
     df_engine_step_of(s, task, &step);
     step.is_deleted = true;
-    return engine && df_json_at(task, "status.engineRef") ? engine->ops->cleanup(engine, &step, err)
-                                                          : 0;
+    if (!df_json_at(task, "status.engineRef") ||
+        df_engine_get_for(&s->engines, df_json_str(task, "spec.engine"), &step, &engine, NULL) < 0)
+        return 0;
+    return df_engine_ops_of(engine, &step)->cleanup(engine, &step, err);
 }
 
 static int remove_document(struct df_spawner *s, enum df_kind kind, const cJSON *doc,

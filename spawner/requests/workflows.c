@@ -38,7 +38,7 @@ static int check_engine(struct df_spawner *s, const cJSON *doc, struct df_err *e
     struct df_engine *engine = NULL;
     if (df_engine_get(&s->engines, name, &engine, err) < 0)
         return -1;
-    if (engine->takes_workflows)
+    if (engine->ops->workflow)
         return 0;
     return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
                           "spec.engine: the engine %s runs no workflows", name);
@@ -134,9 +134,10 @@ int df_request_delete_workflow(struct df_spawner *s, const char *name, struct df
     if (df_label_has(task, DF_LABEL_UNFINISHED))
         return wrong_state(task, "it has not ended: cancel it first", err);
     df_engine_step_of(s, task, &step);
-    if (df_engine_get(&s->engines, df_json_str(task, "spec.engine"), &engine, err) < 0 ||
+    if (df_engine_get_for(&s->engines, df_json_str(task, "spec.engine"), &step, &engine, err) < 0 ||
         df_reporter_let_go(s->config, task, err) < 0 ||
-        engine->ops->cleanup(engine, &step, err) < 0 || df_stream_delete(s, step.uid, err) < 0)
+        df_engine_ops_of(engine, &step)->cleanup(engine, &step, err) < 0 ||
+        df_stream_delete(s, step.uid, err) < 0)
         return -1;
     return df_store_remove(s->store, DF_KIND_TASK_ACTION, name, step.uid, err);
 }

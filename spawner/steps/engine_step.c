@@ -22,18 +22,20 @@ static const char *pod_of(const cJSON *task)
     return uid ? uid : df_json_str(task, "status.claimedBy.host");
 }
 
-static void fill_tofu(const struct df_spawner *s, const cJSON *task, struct df_engine_step *step)
+static void fill_runner(const struct df_spawner *s, const cJSON *task, struct df_engine_step *step)
 {
-    step->server_url = s->server_url;
-    step->ca_file = s->ca_file;
-    step->endpoint_file = s->endpoint_file;
-    step->run = df_json_str(task, "spec.runRef.name");
-    step->executor = df_json_str(task, "spec.executorRef.name");
-    step->grace_seconds = df_json_int(task, "spec.graceSeconds", 0);
-    step->apply_seconds = df_json_int(task, "spec.keepsPodFor.timeoutSeconds", 0);
+    step->runner.server_url = s->server_url;
+    step->runner.ca_file = s->ca_file;
+    step->runner.endpoint_file = s->endpoint_file;
+    step->runner.run = df_json_str(task, "spec.runRef.name");
+    step->runner.executor = df_json_str(task, "spec.executorRef.name");
+    step->runner.action = df_json_str(task, "spec.action");
+    step->runner.labels = df_json_at(task, "spec.terrakube.labels");
+    step->runner.grace_seconds = df_json_int(task, "spec.graceSeconds", 0);
+    step->runner.apply_seconds = df_json_int(task, "spec.keepsPodFor.timeoutSeconds", 0);
     step->was_created = df_json_at(task, "status.engineRef");
     step->was_claimed = df_task_has_runner(task);
-    step->pod = pod_of(task);
+    step->runner.pod = pod_of(task);
 }
 
 static void fill_workflow(const cJSON *task, struct df_engine_step *step)
@@ -56,16 +58,14 @@ void df_engine_step_of(const struct df_spawner *s, const cJSON *task, struct df_
     *ret = (struct df_engine_step){
         .name = df_json_str(task, "metadata.name"),
         .uid = df_json_str(task, "metadata.uid"),
-        .action = df_json_str(task, "spec.action"),
         .timeout_seconds = df_json_int(task, "spec.timeoutSeconds", 0),
         .pending_seconds = df_json_int(task, "spec.pendingSeconds", 0),
         .placement = df_step_placement(s->config, task),
         .is_deleted = df_doc_is_deleted(task),
         .ref = df_json_at(task, "status.engineRef"),
     };
-    ret->labels = df_json_at(task, "spec.terrakube.labels");
     if (df_task_is_workflow(task))
         fill_workflow(task, ret);
     else
-        fill_tofu(s, task, ret);
+        fill_runner(s, task, ret);
 }

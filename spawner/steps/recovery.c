@@ -14,7 +14,7 @@ static int find_orphan(struct df_engine *e, const struct df_engine_step *step, c
                        char **ret, struct df_err *err)
 {
     struct df_err why = {0};
-    if (e->ops->leftover(e, step, name, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+    if (e->ops->runner->leftover(e, step, name, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
     return df_err_pass(err, &why);
 }
@@ -103,5 +103,5 @@ int df_recover_state(struct df_spawner *s, struct df_engine *e, const struct df_
         if (keep_copy(s, path, executor_uid, step->uid, err) < 0)
             return -1;
     }
-    return df_errored_note(s, step->executor, NULL, err);
+    return df_errored_note(s, step->runner.executor, NULL, err);
 }

@@ -37,9 +37,9 @@ static int check_pod(struct df_spawner *s, const char *id, const cJSON *ref,
     struct df_engine *e = NULL;
     const struct df_engine_step job = {.name = id, .uid = id, .ref = ref};
     const struct df_engine_pod pod = {.name = claimant->name, .uid = claimant->uid};
-    if (df_engine_get(&s->engines, s->config->engine, &e, err) < 0)
+    if (df_engine_get_for(&s->engines, s->config->engine, &job, &e, err) < 0)
         return -1;
-    return e->ops->check_pod(e, &job, &pod, err);
+    return e->ops->runner->check_pod(e, &job, &pod, err);
 }
 
 int df_runner_claim(struct df_spawner *s, const struct df_standby_request *r, cJSON **ret,

@@ -405,10 +405,10 @@ static int check_pod(struct df_spawner *s, const cJSON *task, const struct df_cl
     struct df_engine *e = NULL;
     struct df_engine_step step;
     const struct df_engine_pod pod = {.name = claimant->name, .uid = claimant->uid};
-    if (df_engine_get(&s->engines, df_json_str(task, "spec.engine"), &e, err) < 0)
-        return -1;
     df_engine_step_of(s, task, &step);
-    return e->ops->check_pod(e, &step, &pod, err);
+    if (df_engine_get_for(&s->engines, df_json_str(task, "spec.engine"), &step, &e, err) < 0)
+        return -1;
+    return e->ops->runner->check_pod(e, &step, &pod, err);
 }
 
 static int find_claimable(struct df_spawner *s, const char *uid, const cJSON **ret,

@@ -91,7 +91,7 @@ static int fake_create(struct df_engine *e, const struct df_engine_step *step, c
     if (!fails && s->seen.phase != DF_ENGINE_RUNNING) {
         (void)snprintf(s->uid, sizeof(s->uid), "%s", step->uid);
         (void)snprintf(s->token, sizeof(s->token), "%s",
-                       step->claim_token ? step->claim_token : "");
+                       step->runner.claim_token ? step->runner.claim_token : "");
         s->starts++;
         s->seen.phase = DF_ENGINE_RUNNING;
         s->seen.since_us = df_real_us();
@@ -205,14 +205,15 @@ static void fake_close(struct df_engine *e)
     (void)pthread_cond_destroy(&f->changed);
 }
 
-static const struct df_engine_ops fake_ops = {.create = fake_create,
-                                              .status = fake_status,
-                                              .result = fake_result,
-                                              .leftover = fake_leftover,
-                                              .cancel = fake_cancel,
-                                              .cleanup = fake_cleanup,
-                                              .check_pod = fake_check_pod,
-                                              .close = fake_close};
+static const struct df_runner_ops fake_runner = {.step = {.create = fake_create,
+                                                          .status = fake_status,
+                                                          .result = fake_result,
+                                                          .cancel = fake_cancel,
+                                                          .cleanup = fake_cleanup},
+                                                 .leftover = fake_leftover,
+                                                 .check_pod = fake_check_pod};
+
+static const struct df_engine_ops fake_ops = {.close = fake_close, .runner = &fake_runner};
 
 /* ---- the world ---- */
 

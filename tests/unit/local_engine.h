@@ -107,10 +107,10 @@ static inline struct df_engine_step step_of(const char *uid, const char *name)
 {
     return (struct df_engine_step){.name = name,
                                    .uid = uid,
-                                   .server_url = "http://127.0.0.1:1",
-                                   .endpoint_file = "/nowhere/endpoint",
-                                   .claim_token = TOKEN,
-                                   .grace_seconds = 900};
+                                   .runner = {.server_url = "http://127.0.0.1:1",
+                                              .endpoint_file = "/nowhere/endpoint",
+                                              .claim_token = TOKEN,
+                                              .grace_seconds = 900}};
 }
 
 static inline const struct df_engine_step *step_a(void)
@@ -124,7 +124,7 @@ static inline void create(struct fixture *f, const struct df_engine_step *s)
 {
     DF_JSON cJSON *ref = NULL;
     struct df_err err = {0};
-    if (f->e->ops->create(f->e, s, &ref, &err) < 0)
+    if (f->e->ops->runner->step.create(f->e, s, &ref, &err) < 0)
         fail_msg("create: %s", err.message);
     assert_string_equal(df_json_str(ref, "kind"), "local");
     assert_string_equal(df_json_str(ref, "name"), s->name);
@@ -135,7 +135,7 @@ static inline struct df_engine_observation look(struct fixture *f, const struct 
 {
     struct df_engine_observation o;
     struct df_err err = {0};
-    if (f->e->ops->status(f->e, s, &o, &err) < 0)
+    if (f->e->ops->runner->step.status(f->e, s, &o, &err) < 0)
         fail_msg("status: %s", err.message);
     return o;
 }

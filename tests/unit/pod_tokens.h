@@ -95,14 +95,15 @@ static int claim_as_pod_a(struct world *w, const struct fake_step *s, const char
 
 /* ---- their world ---- */
 
-static struct df_engine_ops job_ops;
+static struct df_runner_ops job_runner;
+static const struct df_engine_ops job_ops = {.close = fake_close, .runner = &job_runner};
 static char job_engine[] = "job";
 
 /* The steps of a world run in pods. Before its loop starts. */
 static int move_into_pods(struct world *w)
 {
     const struct df_claims_options o = {.fetch = ask_cluster, .namespace = "infra"};
-    job_ops = fake_ops;
+    job_runner = fake_runner;
     w->config.engine = job_engine;
     w->engine.engine.ops = &job_ops;
     w->engine.kind = df_engine_kinds[DF_ENGINE_JOB];

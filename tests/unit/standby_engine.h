@@ -88,7 +88,7 @@ static inline void remove_job(struct fake_step *s)
 static inline int check_job(const struct fake_step *s, const struct df_engine_step *step,
                             struct df_err *err)
 {
-    if (step->standby && df_streq(cluster.refused, step->run)) {
+    if (step->runner.standby && df_streq(cluster.refused, step->runner.run)) {
         cluster.refusals++;
         return df_fail(err, DF_ERR_RETRY, "the API server is away");
     }
@@ -110,7 +110,7 @@ static inline int form_of(const struct df_engine_step *step, struct df_standby_f
         return -1;
     *ret = (struct df_standby_form){.seconds = step->timeout_seconds};
     df_copy(ret->digest, sizeof(ret->digest), digest);
-    df_copy(ret->run, sizeof(ret->run), step->run ? step->run : "");
+    df_copy(ret->run, sizeof(ret->run), step->runner.run ? step->runner.run : "");
     return 0;
 }
 
@@ -128,7 +128,7 @@ static inline int make_job(struct fake_engine *f, const struct df_engine_step *s
     s->starts++;
     s->seen = (struct df_engine_observation){
         .phase = DF_ENGINE_RUNNING, .exit_code = -1, .since_us = df_real_us()};
-    if (step->standby)
+    if (step->runner.standby)
         (void)standby_note(step->uid, &form);
     return 0;
 }
@@ -149,10 +149,11 @@ static int cluster_create(struct df_engine *e, const struct df_engine_step *step
 {
     struct fake_engine *f = fake_of(e);
     (void)pthread_mutex_lock(&f->lock);
-    stop_while(f, step->standby && cluster.held_request == cluster.count + 1);
+    stop_while(f, step->runner.standby && cluster.held_request == cluster.count + 1);
     int result = make_job(f, step, err);
     (void)pthread_cond_broadcast(&f->changed);
-    stop_while(f, step->standby && cluster.held_answer && cluster.held_answer == cluster.count);
+    stop_while(f,
+               step->runner.standby && cluster.held_answer && cluster.held_answer == cluster.count);
     (void)pthread_mutex_unlock(&f->lock);
     if (result == 0)
         *ret = ref_of(step->name, step->uid);
@@ -241,12 +242,12 @@ static inline void cluster_open(void)
 {
     memset(&cluster, 0, sizeof(cluster));
     cluster.image = "runner:1";
-    job_ops.create = cluster_create;
-    job_ops.status = cluster_status;
-    job_ops.cancel = cluster_cancel;
-    job_ops.cleanup = cluster_cleanup;
-    job_ops.form = cluster_form;
-    job_ops.standbys = cluster_standbys;
+    job_runner.step.create = cluster_create;
+    job_runner.step.status = cluster_status;
+    job_runner.step.cancel = cluster_cancel;
+    job_runner.step.cleanup = cluster_cleanup;
+    job_runner.form = cluster_form;
+    job_runner.standbys = cluster_standbys;
 }
 
 #endif

@@ -48,7 +48,7 @@ static void a_step_that_somebody_else_ended_ends_with_its_pod_and_says_by_what(v
 
 static _Atomic(const struct runner *) reports_while_asked;
 
-/* A df_engine_ops.status: before it answers, the runner reports that it was interrupted and the pod
+/* A df_step_ops.status: before it answers, the runner reports that it was interrupted and the pod
  * ends. */
 static int status_after_report(struct df_engine *e, const struct df_engine_step *step,
                                struct df_engine_observation *ret, struct df_err *err)
@@ -64,7 +64,7 @@ static int status_after_report(struct df_engine *e, const struct df_engine_step 
 static void a_report_that_comes_while_the_engine_is_asked_is_kept(void **state)
 {
     struct world *w = *state;
-    job_ops.status = status_after_report;
+    job_runner.step.status = status_after_report;
     begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     atomic_store(&reports_while_asked, &r);
@@ -82,7 +82,7 @@ static struct {
     atomic_bool has_claimed;
 } late;
 
-/* A df_engine_ops.status: the runner claims while the pass looks that is to end the step. */
+/* A df_step_ops.status: the runner claims while the pass looks that is to end the step. */
 static int status_after_claim(struct df_engine *e, const struct df_engine_step *step,
                               struct df_engine_observation *ret, struct df_err *err)
 {
@@ -97,7 +97,7 @@ static int status_after_claim(struct df_engine *e, const struct df_engine_step *
 static void a_claim_that_comes_while_the_engine_is_asked_is_kept(void **state)
 {
     struct world *w = *state;
-    job_ops.status = status_after_claim;
+    job_runner.step.status = status_after_claim;
     late.w = w;
     make_executor(w, "net", "'timeouts':{'pending':'2s'}");
     start(w);

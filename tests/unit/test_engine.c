@@ -25,7 +25,7 @@ static void a_runner_gets_the_handoff_and_its_end_and_result_are_seen(void **sta
     assert_true(o.since_us > 0 && o.since_us <= df_real_us());
     await_notify(f, 1);
     DF_JSON cJSON *result = NULL, *handoff = NULL;
-    assert_int_equal(f->e->ops->result(f->e, step_a(), &result, NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.result(f->e, step_a(), &result, NULL), 0);
     assert_string_equal(df_json_str(result, "reason"), "Planned");
     DF_FREE char *text = read_in_dir(f, "handoff");
     assert_int_equal(df_json_parse(text, strlen(text), &handoff, NULL), 0);
@@ -83,13 +83,13 @@ static void a_runner_that_cannot_be_started_is_an_error_that_names_it(void **sta
     struct fixture *f = *state;
     DF_JSON cJSON *ref = NULL;
     struct df_err err = {0};
-    assert_int_equal(f->e->ops->create(f->e, step_a(), &ref, &err), -1);
+    assert_int_equal(f->e->ops->runner->step.create(f->e, step_a(), &ref, &err), -1);
     assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
     assert_non_null(strstr(err.message, f->runner));
     struct df_engine_observation o = look(f, step_a());
     assert_int_equal(o.phase, DF_ENGINE_ENDED);
     assert_string_equal(o.cause, "its runner was not started");
-    assert_int_equal(f->e->ops->cleanup(f->e, step_a(), NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, step_a(), NULL), 0);
     assert_int_equal(look(f, step_a()).phase, DF_ENGINE_ABSENT);
 }
 
@@ -116,12 +116,12 @@ static void a_name_that_another_step_has_is_a_conflict(void **state)
     create(f, step_a());
     DF_JSON cJSON *ref = NULL;
     struct df_err err = {0};
-    assert_int_equal(f->e->ops->create(f->e, &other, &ref, &err), -1);
+    assert_int_equal(f->e->ops->runner->step.create(f->e, &other, &ref, &err), -1);
     assert_int_equal(err.cls, DF_ERR_CONFLICT);
     touch_in_dir(f, "go", "x");
     (void)await_end(f, step_a());
     assert_int_equal(starts(f), 1);
-    assert_int_equal(f->e->ops->cleanup(f->e, step_a(), NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, step_a(), NULL), 0);
     script(f, "exit 0\n");
     create(f, &other);
     (void)await_end(f, &other);
@@ -176,7 +176,7 @@ static void a_runner_whose_pid_was_never_written_is_found_by_its_lock(void **sta
     create(f, step_a());
     assert_int_equal(starts(f), 1);
     assert_true(df_fs_exists(d.runner_pid));
-    assert_int_equal(f->e->ops->cancel(f->e, step_a(), NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cancel(f->e, step_a(), NULL), 0);
     assert_true(await_end(f, step_a()).has_result);
 }
 
@@ -205,9 +205,9 @@ static void cleanup_removes_an_ended_step_and_nothing_else(void **state)
     create(f, &b);
     (void)await_end(f, step_a());
     (void)await_end(f, &b);
-    assert_int_equal(f->e->ops->cleanup(f->e, step_a(), NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, step_a(), NULL), 0);
     assert_int_equal(look(f, step_a()).phase, DF_ENGINE_ABSENT);
-    assert_int_equal(f->e->ops->cleanup(f->e, step_a(), NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, step_a(), NULL), 0);
     assert_int_equal(look(f, &b).phase, DF_ENGINE_ENDED);
     DF_FREE char *name_a = df_strf("%s/by-name/net-1-plan", f->root);
     DF_FREE char *name_b = df_strf("%s/by-name/net-1-apply", f->root);
@@ -225,7 +225,7 @@ static void cleanup_removes_temporary_files_that_lie_elsewhere(void **state)
     (void)await_end(f, step_a());
     assert_int_equal(df_tmpdir_make(d.work, &dir, NULL), 0); /* as a killed runner leaves it */
     assert_int_not_equal(strncmp(dir, f->top, strlen(f->top)), 0);
-    assert_int_equal(f->e->ops->cleanup(f->e, step_a(), NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, step_a(), NULL), 0);
     assert_false(df_fs_exists(dir));
 }
 
@@ -242,7 +242,7 @@ static void a_state_that_nobody_took_survives_the_cleanup(void **state)
         script(f, bodies[i]);
         create(f, step_a());
         (void)await_end(f, step_a());
-        assert_int_equal(f->e->ops->cleanup(f->e, step_a(), NULL), 0);
+        assert_int_equal(f->e->ops->runner->step.cleanup(f->e, step_a(), NULL), 0);
         DF_BUF struct df_buf b = DF_BUF_INIT(100);
         assert_int_equal(df_fs_read(kept, &b, NULL), 0);
         assert_string_equal(df_buf_str(&b), expected[i]);
@@ -255,7 +255,7 @@ static void cleanup_refuses_a_living_step(void **state)
     struct df_err err = {0};
     script(f, "wait_for go\n");
     create(f, step_a());
-    assert_int_equal(f->e->ops->cleanup(f->e, step_a(), &err), -1);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, step_a(), &err), -1);
     assert_int_equal(err.cls, DF_ERR_CONFLICT);
     assert_int_equal(look(f, step_a()).phase, DF_ENGINE_RUNNING);
 }
@@ -272,7 +272,7 @@ static void the_work_dir_of_a_failed_step_is_kept_on_demand(void **state)
         script(f, bodies[i]);
         create(f, step_a());
         (void)await_end(f, step_a());
-        assert_int_equal(f->e->ops->cleanup(f->e, step_a(), NULL), 0);
+        assert_int_equal(f->e->ops->runner->step.cleanup(f->e, step_a(), NULL), 0);
         assert_int_equal(df_fs_exists(kept), i == 1);
         assert_int_equal(look(f, step_a()).phase, DF_ENGINE_ABSENT);
     }
@@ -284,7 +284,7 @@ static void a_step_that_was_never_made_is_absent_and_has_no_result(void **state)
     DF_JSON cJSON *result = NULL;
     struct df_err err = {0};
     assert_int_equal(look(f, step_a()).phase, DF_ENGINE_ABSENT);
-    assert_int_equal(f->e->ops->result(f->e, step_a(), &result, &err), -1);
+    assert_int_equal(f->e->ops->runner->step.result(f->e, step_a(), &result, &err), -1);
     assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
 }
 
@@ -294,7 +294,7 @@ static char *leftover(struct fixture *f, const char *name)
 {
     char *path = NULL;
     struct df_err err = {0};
-    if (f->e->ops->leftover(f->e, step_a(), name, &path, &err) < 0)
+    if (f->e->ops->runner->leftover(f->e, step_a(), name, &path, &err) < 0)
         assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
     return path;
 }
@@ -349,11 +349,11 @@ static void *crowd_thread(void *arg)
         struct df_engine_step s = step_of(uid, name);
         create(c->f, &s);
         if (i == 1)
-            (void)c->f->e->ops->cancel(c->f->e, &s, NULL);
+            (void)c->f->e->ops->runner->step.cancel(c->f->e, &s, NULL);
         struct df_engine_observation o = await_end(c->f, &s);
         assert_int_equal(o.phase, DF_ENGINE_ENDED);
         assert_true(o.cause[0]);
-        while (c->f->e->ops->cleanup(c->f->e, &s, NULL) < 0)
+        while (c->f->e->ops->runner->step.cleanup(c->f->e, &s, NULL) < 0)
             (void)usleep(1000);
     }
     return NULL;

@@ -53,7 +53,7 @@ static void a_step_has_not_ended_while_something_of_its_session_lives(void **sta
     assert_int_equal(look(f, step_a()).phase, DF_ENGINE_RUNNING);
     create(f, step_a()); /* starts nothing beside it */
     assert_int_equal(starts(f), 1);
-    assert_int_equal(f->e->ops->cleanup(f->e, step_a(), NULL), -1);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, step_a(), NULL), -1);
     assert_int_equal(kill(pid_in(f, "child"), SIGKILL), 0);
     await_notify(f, 2); /* everything's end */
     struct df_engine_observation o = await_end(f, step_a());
@@ -94,7 +94,7 @@ static void a_tofu_that_lost_its_runner_is_interrupted_once(void **state)
     await_in_dir(f, "ints");
     for (int i = 0; i < 5; i++) {
         assert_int_equal(look(f, step_a()).phase, DF_ENGINE_RUNNING);
-        assert_int_equal(f->e->ops->cancel(f->e, step_a(), NULL), 0);
+        assert_int_equal(f->e->ops->runner->step.cancel(f->e, step_a(), NULL), 0);
     }
     close_engine(f); /* nor does the next spawner do it again */
     open_engine_keeping(f, false);
@@ -200,7 +200,7 @@ static void cancel_sends_one_sigterm_however_often_it_is_asked(void **state)
     create(f, step_a());
     await_in_dir(f, "ready");
     for (int i = 0; i < 3; i++)
-        assert_int_equal(f->e->ops->cancel(f->e, step_a(), NULL), 0);
+        assert_int_equal(f->e->ops->runner->step.cancel(f->e, step_a(), NULL), 0);
     await_in_dir(f, "terms");
     touch_in_dir(f, "go", "x");
     (void)await_end(f, step_a());
@@ -216,7 +216,7 @@ static void what_does_not_end_in_its_grace_period_is_killed_with_its_children(vo
     create(f, step_a());
     await_in_dir(f, "child");
     touch_in_dir(f, "kill-at", "1\n"); /* the time is over since the machine started */
-    assert_int_equal(f->e->ops->cancel(f->e, step_a(), NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cancel(f->e, step_a(), NULL), 0);
     struct df_engine_observation o = await_end(f, step_a());
     assert_string_equal(o.cause, "killed by signal 9, SIGKILL");
     struct df_identity child;
@@ -229,7 +229,7 @@ static void the_deadline_of_a_cancel_outlives_the_spawner(void **state)
     script(f, "trap '' TERM\necho x > $DIR/ready\nwhile :; do sleep 1; done\n");
     create(f, step_a());
     await_in_dir(f, "ready");
-    assert_int_equal(f->e->ops->cancel(f->e, step_a(), NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cancel(f->e, step_a(), NULL), 0);
     assert_int_equal(look(f, step_a()).phase, DF_ENGINE_RUNNING);
     close_engine(f);
     touch_in_dir(f, "kill-at", "1\n");
@@ -266,11 +266,11 @@ static void a_deadline_is_never_moved_back_by_asking_again(void **state)
 static void canceling_what_is_not_there_is_success(void **state)
 {
     struct fixture *f = *state;
-    assert_int_equal(f->e->ops->cancel(f->e, step_a(), NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cancel(f->e, step_a(), NULL), 0);
     script(f, "exit 0\n");
     create(f, step_a());
     (void)await_end(f, step_a());
-    assert_int_equal(f->e->ops->cancel(f->e, step_a(), NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cancel(f->e, step_a(), NULL), 0);
 }
 
 int main(void)

@@ -160,8 +160,6 @@ static void a_pod_does_not_claim_for_the_job_that_follows_its_own(void **state)
 {
     struct world *w = *state;
     const struct fake_step *s = await_start(w, STEP);
-    static struct df_engine_ops ops; /* the teardown uses them, too */
-    ops = *w->engine.engine.ops;
     struct pod p = pod_a;
     cJSON *doc = NULL;
     struct df_err err = {0};
@@ -169,8 +167,7 @@ static void a_pod_does_not_claim_for_the_job_that_follows_its_own(void **state)
     df_control_stop(w->s.control, false);
     hold_job(w, "first");
     world_of_check = w;
-    ops.check_pod = check_while_it_starts_again;
-    w->engine.engine.ops = &ops;
+    job_runner.check_pod = check_while_it_starts_again;
     p.namespace = "team";
     assert_fails(claim_as(w, s, &p, CLAIM_A, &doc, &err), err, DF_ERR_RETRY, "Conflict");
     assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");

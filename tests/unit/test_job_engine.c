@@ -97,7 +97,6 @@ static struct df_engine_step step_of(const struct world *w, const char *task, bo
     return (struct df_engine_step){
         .name = task,
         .uid = "u1",
-        .action = "workflow",
         .pending_seconds = 120,
         .timeout_seconds = 1800,
         .workflow = {.spec = w->workflow, .target = TARGET, .name_space = "default"},
@@ -147,7 +146,7 @@ static void what_is_not_there_is_absent(void **state)
         struct df_engine_step step = step_of(&w, "test-wfe", was_created);
         struct df_engine_observation seen;
         struct df_err err = {0};
-        if (w.engine->ops->status(w.engine, &step, &seen, &err) < 0)
+        if (w.engine->ops->workflow->status(w.engine, &step, &seen, &err) < 0)
             fail_msg("%s", err.message);
         assert_int_equal(seen.phase, DF_ENGINE_ABSENT);
         assert_true(seen.is_gone);
@@ -175,7 +174,7 @@ static void a_cleanup_removes_its_own_job_and_no_other(void **state)
         struct df_err err = {0};
         open_world(&w, &rows[i].objects);
         struct df_engine_step step = step_of(&w, "wfe-cleanup", true);
-        if (w.engine->ops->cleanup(w.engine, &step, &err) < 0)
+        if (w.engine->ops->workflow->cleanup(w.engine, &step, &err) < 0)
             fail_msg("%s: %s", rows[i].what, err.message);
         if (asked(&w, DELETE) != rows[i].deletes)
             fail_msg("%s: %d deletes", rows[i].what, asked(&w, DELETE));
@@ -208,8 +207,8 @@ static void retries_are_counted_from_the_watch_for_this_job_alone(void **state)
         DF_JSON cJSON *result = NULL;
         struct df_engine_observation seen;
         struct df_err err = {0};
-        if (w.engine->ops->status(w.engine, &step, &seen, &err) < 0 ||
-            w.engine->ops->result(w.engine, &step, &result, &err) < 0)
+        if (w.engine->ops->workflow->status(w.engine, &step, &seen, &err) < 0 ||
+            w.engine->ops->workflow->result(w.engine, &step, &result, &err) < 0)
             fail_msg("%s", err.message);
         assert_int_equal(seen.phase, DF_ENGINE_ENDED);
         assert_int_equal(seen.exit_code, 0);
@@ -234,7 +233,7 @@ static void a_workflow_whose_pods_end_one_after_the_other_is_given_up(void **sta
         struct df_engine_observation seen;
         open_world(&w, &rows[i].objects);
         struct df_engine_step step = step_of(&w, "test-wfe", true);
-        assert_int_equal(w.engine->ops->status(w.engine, &step, &seen, NULL), 0);
+        assert_int_equal(w.engine->ops->workflow->status(w.engine, &step, &seen, NULL), 0);
         assert_true(seen.gives_up == rows[i].gives_up);
         assert_true(df_streq(seen.reason, "PodsExhausted") == rows[i].gives_up);
         close_world(&w);
@@ -272,11 +271,11 @@ static void a_pod_that_goes_with_its_job_is_not_taken_for_a_deleted_pod(void **s
         open_world(&w, &objects);
         struct df_engine_step step = {.name = "net-1-apply",
                                       .uid = "u1",
-                                      .action = "apply",
+                                      .runner.action = "apply",
                                       .pending_seconds = 120,
                                       .was_created = true,
                                       .was_claimed = true};
-        assert_int_equal(w.engine->ops->status(w.engine, &step, &seen, NULL), 0);
+        assert_int_equal(w.engine->ops->runner->step.status(w.engine, &step, &seen, NULL), 0);
         assert_string_equal(seen.reason, rows[i].reason);
         assert_int_equal(asked(&w, "GET /apis/batch/v1/namespaces/build/jobs/net-1-apply"),
                          *rows[i].reason != '\0');
@@ -315,9 +314,9 @@ static void the_first_look_waits_for_the_lists(void **state)
     pthread_t later;
     open_world(&w, &objects);
     struct df_engine_step step = {
-        .name = "net-1-apply", .uid = "u1", .action = "apply", .was_created = true};
+        .name = "net-1-apply", .uid = "u1", .runner.action = "apply", .was_created = true};
     assert_int_equal(pthread_create(&later, NULL, tell_lists_later, &hold), 0);
-    assert_int_equal(w.engine->ops->status(w.engine, &step, &seen, NULL), 0);
+    assert_int_equal(w.engine->ops->runner->step.status(w.engine, &step, &seen, NULL), 0);
     assert_int_equal(seen.phase, DF_ENGINE_RUNNING);
     (void)pthread_join(later, NULL);
     close_world(&w);
@@ -335,10 +334,10 @@ static void a_look_without_lists_is_to_be_repeated(void **state)
     open_world(&w, &objects);
     struct df_engine_step step = {.name = "net-1-apply",
                                   .uid = "u1",
-                                  .action = "apply",
+                                  .runner.action = "apply",
                                   .was_created = true,
                                   .was_claimed = true};
-    assert_int_equal(w.engine->ops->status(w.engine, &step, &seen, &err), -1);
+    assert_int_equal(w.engine->ops->runner->step.status(w.engine, &step, &seen, &err), -1);
     assert_int_equal(err.cls, DF_ERR_RETRY);
     assert_string_equal(err.reason, "NotListedYet");
     tell_lists(&hold);
@@ -369,7 +368,7 @@ static void check_claimant(struct world *w, struct objects *objects, const struc
     struct df_err err = {0};
     int before = asked(w, LOOK);
     objects->pod_now = c->pod_now;
-    int result = w->engine->ops->check_pod(w->engine, &step, &c->pod, &err);
+    int result = w->engine->ops->runner->check_pod(w->engine, &step, &c->pod, &err);
     if (result != (c->refused == DF_ERR_NONE ? 0 : -1) || err.cls != c->refused)
         fail_msg("%s %s: %d %s %s", c->pod.name, c->pod.uid, result, err.reason, err.message);
     assert_string_equal(err.reason, c->refused == DF_ERR_DENIED ? "PodNotOfStep" : "");
@@ -418,7 +417,7 @@ static void a_claim_is_to_be_repeated_while_nobody_knows_whose_pod_it_is(void **
     for (int is_recorded = 0; is_recorded <= 1; is_recorded++) {
         struct df_err err = {0};
         step.ref = is_recorded ? ref : NULL;
-        assert_int_equal(w.engine->ops->check_pod(w.engine, &step, &pod, &err), -1);
+        assert_int_equal(w.engine->ops->runner->check_pod(w.engine, &step, &pod, &err), -1);
         assert_int_equal(err.cls, DF_ERR_RETRY);
         assert_int_equal(asked(&w, LOOK) > 0, is_recorded);
     }
@@ -435,7 +434,7 @@ static void a_canceled_pod_goes_at_once_only_if_it_has_not_claimed(void **state)
     open_world(&w, &objects);
     for (int claims = 1; claims >= 0; claims--) {
         step.was_claimed = claims;
-        assert_int_equal(w.engine->ops->cancel(w.engine, &step, NULL), 0);
+        assert_int_equal(w.engine->ops->runner->step.cancel(w.engine, &step, NULL), 0);
         assert_int_equal(asked(&w, "DELETE /api/v1/namespaces/build/pods/own"), !claims);
     }
     close_world(&w);
@@ -457,8 +456,11 @@ static void a_canceled_pod_goes_at_once_only_if_it_has_not_claimed(void **state)
 /* The plan, and the apply that was offered to its pod. */
 static struct df_engine_step plan_of_pod(void)
 {
-    return (struct df_engine_step){
-        .name = "net-1-plan", .uid = "u1", .was_created = true, .was_claimed = true, .pod = "p1"};
+    return (struct df_engine_step){.name = "net-1-plan",
+                                   .uid = "u1",
+                                   .was_created = true,
+                                   .was_claimed = true,
+                                   .runner.pod = "p1"};
 }
 
 static struct df_engine_step apply_in_pod(const cJSON *ref, bool was_claimed)
@@ -480,7 +482,7 @@ static struct df_engine_observation look(struct world *w, const struct df_engine
 {
     struct df_engine_observation seen;
     struct df_err err = {0};
-    if (w->engine->ops->status(w->engine, step, &seen, &err) < 0)
+    if (w->engine->ops->runner->step.status(w->engine, step, &seen, &err) < 0)
         fail_msg("%s", err.message);
     return seen;
 }
@@ -510,7 +512,7 @@ static void a_result_in_a_shared_pod_is_that_of_the_step_it_names(void **state)
         assert_int_equal(of_apply.phase, DF_ENGINE_ENDED);
         assert_int_equal(of_plan.has_result, rows[i].is_of_plan);
         assert_int_equal(of_apply.has_result, rows[i].is_of_apply);
-        assert_int_equal(w.engine->ops->result(w.engine, &apply, &result, NULL) == 0,
+        assert_int_equal(w.engine->ops->runner->step.result(w.engine, &apply, &result, NULL) == 0,
                          rows[i].is_of_apply);
         assert_true(of_apply.is_gone); /* the Job is the plan's */
         assert_false(of_plan.is_gone);
@@ -555,9 +557,9 @@ static void the_end_of_a_step_in_a_shared_pod_leaves_the_job_to_its_owner(void *
     struct world w;
     open_world(&w, &objects);
     apply.is_deleted = plan.is_deleted = true;
-    assert_int_equal(w.engine->ops->cleanup(w.engine, &apply, NULL), 0);
+    assert_int_equal(w.engine->ops->runner->step.cleanup(w.engine, &apply, NULL), 0);
     assert_int_equal(asked(&w, "DELETE"), 0);
-    assert_int_equal(w.engine->ops->cleanup(w.engine, &plan, NULL), 0);
+    assert_int_equal(w.engine->ops->runner->step.cleanup(w.engine, &plan, NULL), 0);
     assert_int_equal(asked(&w, "DELETE /apis/batch/v1/namespaces/build/jobs/net-1-plan"), 1);
     close_world(&w);
 }
@@ -572,7 +574,7 @@ static void a_cancel_of_a_step_in_a_shared_pod_ends_the_pod(void **state)
     open_world(&w, &objects);
     for (int claims = 1; claims >= 0; claims--) {
         struct df_engine_step apply = apply_in_pod(ref, claims);
-        assert_int_equal(w.engine->ops->cancel(w.engine, &apply, NULL), 0);
+        assert_int_equal(w.engine->ops->runner->step.cancel(w.engine, &apply, NULL), 0);
         assert_int_equal(asked(&w, "DELETE /apis/batch/v1/namespaces/build/jobs/net-1-plan"),
                          2 - claims);
         assert_int_equal(asked(&w, "DELETE /api/v1/namespaces/build/pods/net-1-plan-abcde"),
@@ -595,7 +597,7 @@ static void a_step_ends_in_the_namespace_in_which_it_was_started(void **state)
     struct df_engine_step step = step_of(&w, "test-wfe", true);
     assert_int_equal(asked(&w, "GET " OLD), 0);
     step.ref = ref;
-    assert_int_equal(w.engine->ops->cancel(w.engine, &step, NULL), 0);
+    assert_int_equal(w.engine->ops->runner->step.cancel(w.engine, &step, NULL), 0);
     assert_int_equal(asked(&w, "DELETE " OLD "/" NAME), 1);
     assert_int_equal(asked(&w, "DELETE " NEW), 0);
     (void)pthread_mutex_lock(&w.server.lock);
@@ -620,7 +622,7 @@ static void steps_in_too_many_namespaces_are_refused(void **state)
         assert_int_equal(df_json_add_str(ref, "namespace", name_space, NULL), 0);
         step.ref = ref;
         for (int again = 0; again <= 1; again++)
-            assert_int_equal(w.engine->ops->cancel(w.engine, &step, &err),
+            assert_int_equal(w.engine->ops->runner->step.cancel(w.engine, &step, &err),
                              i < DF_LIMIT_STEP_NAMESPACES ? 0 : -1);
         assert_int_equal(err.cls, i < DF_LIMIT_STEP_NAMESPACES ? DF_ERR_NONE : DF_ERR_LIMIT);
     }

@@ -105,19 +105,19 @@ static int teardown(void **state)
 
 static const struct df_engine_step apply = {.name = "net-1-apply",
                                             .uid = "u1",
-                                            .run = "net-1",
-                                            .executor = "net",
-                                            .action = "apply",
-                                            .server_url = "https://dayfly.example:8030",
                                             .timeout_seconds = 3600,
-                                            .grace_seconds = 900,
-                                            .pending_seconds = 120};
+                                            .pending_seconds = 120,
+                                            .runner = {.run = "net-1",
+                                                       .executor = "net",
+                                                       .action = "apply",
+                                                       .server_url = "https://dayfly.example:8030",
+                                                       .grace_seconds = 900}};
 
 static void must_create(struct world *w, const struct df_engine_step *step)
 {
     DF_JSON cJSON *ref = NULL;
     struct df_err err = {0};
-    if (w->engine->ops->create(w->engine, step, &ref, &err) < 0)
+    if (w->engine->ops->runner->step.create(w->engine, step, &ref, &err) < 0)
         fail_msg("%s", err.message);
     assert_string_equal(df_json_str(ref, "uid"), "j1");
 }
@@ -126,7 +126,7 @@ static void assert_taken(struct world *w)
 {
     DF_JSON cJSON *ref = NULL;
     struct df_err err = {0};
-    assert_int_equal(w->engine->ops->create(w->engine, &apply, &ref, &err), -1);
+    assert_int_equal(w->engine->ops->runner->step.create(w->engine, &apply, &ref, &err), -1);
     assert_int_equal(err.cls, DF_ERR_CONFLICT);
     assert_string_equal(err.reason, "NameTaken");
 }
@@ -192,7 +192,7 @@ static int count(void *arg, const cJSON *ref, const struct df_standby_form *form
 static int runners_found(struct world *w)
 {
     int n = 0;
-    assert_int_equal(w->engine->ops->standbys(w->engine, count, &n, NULL), 0);
+    assert_int_equal(w->engine->ops->runner->standbys(w->engine, count, &n, NULL), 0);
     return n;
 }
 
@@ -204,7 +204,7 @@ static void a_leader_takes_over_only_runners_of_its_service(void **state)
     } rows[] = {{"a", 1}, {"b", 0}, {NULL, 0}};
     struct df_engine_step waits = apply;
     waits.name = waits.uid = "standby-1";
-    waits.standby = "d1";
+    waits.runner.standby = "d1";
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
         struct world *w = *state;
         begin_service(w, rows[i].maker);

@@ -59,19 +59,19 @@ static void close_world(struct world *w)
 
 static const struct df_engine_step plan = {.name = "net-1-plan",
                                            .uid = "u1",
-                                           .run = "net-1",
-                                           .executor = "net",
-                                           .action = "plan",
-                                           .server_url = "https://dayfly.example:8030",
                                            .timeout_seconds = 3600,
-                                           .grace_seconds = 900,
-                                           .pending_seconds = 120};
+                                           .pending_seconds = 120,
+                                           .runner = {.run = "net-1",
+                                                      .executor = "net",
+                                                      .action = "plan",
+                                                      .server_url = "https://dayfly.example:8030",
+                                                      .grace_seconds = 900}};
 
 static struct df_standby_form form_of(struct world *w, const struct df_engine_step *step)
 {
     struct df_standby_form form = {.seconds = -1};
     struct df_err err = {0};
-    if (w->engine->ops->form(w->engine, step, &form, &err) < 0)
+    if (w->engine->ops->runner->form(w->engine, step, &form, &err) < 0)
         fail_msg("%s", err.message);
     assert_int_equal(strlen(form.digest), 32);
     return form;
@@ -85,15 +85,15 @@ static void steps_that_differ_in_names_alone_have_one_form(void **state)
     open_world(&w, "");
     other.name = "dns-7-apply";
     other.uid = "u2";
-    other.run = "dns-7";
-    other.executor = "dns";
-    other.action = "apply";
+    other.runner.run = "dns-7";
+    other.runner.executor = "dns";
+    other.runner.action = "apply";
     struct df_standby_form one = form_of(&w, &plan), two = form_of(&w, &other);
     assert_string_equal(one.digest, two.digest);
     assert_int_equal(one.seconds, two.seconds);
     assert_string_equal(one.run, "net-1");
     assert_string_equal(two.run, "dns-7");
-    other.run = NULL;
+    other.runner.run = NULL;
     assert_string_equal(form_of(&w, &other).run, "");
     close_world(&w);
 }
@@ -130,10 +130,10 @@ static void a_step_that_needs_another_pod_has_another_form(void **state)
     size_t n = 0;
     open_world(&w, "");
     forms[n++] = form_of(&w, &plan);
-    step.grace_seconds++;
+    step.runner.grace_seconds++;
     forms[n++] = form_of(&w, &step);
     step = plan;
-    step.identities = identities;
+    step.runner.identities = identities;
     forms[n++] = form_of(&w, &step);
     step = plan;
     for (size_t i = 0; i < DF_ARRAY_SIZE(placements); i++) {
@@ -157,7 +157,7 @@ static void the_form_of_a_placement_that_cannot_be_is_refused(void **state)
     struct world w;
     open_world(&w, "");
     step.placement.executor = placement;
-    assert_int_equal(w.engine->ops->form(w.engine, &step, &form, &err), -1);
+    assert_int_equal(w.engine->ops->runner->form(w.engine, &step, &form, &err), -1);
     assert_string_equal(err.reason, "InvalidPlacement");
     close_world(&w);
 }
@@ -179,7 +179,7 @@ static void the_job_of_a_standby_runner_says_what_it_is(void **state)
     (void)state;
     struct df_engine_step step = plan;
     step.name = step.uid = ID;
-    step.standby = "d1";
+    step.runner.standby = "d1";
     DF_JSON cJSON *job = render(&step), *handoff = NULL;
     const char *text = keyed(job, "spec.template.metadata.annotations", "dayfly.dev/handoff");
     assert_int_equal(df_json_parse(text, strlen(text), &handoff, NULL), 0);
@@ -206,7 +206,7 @@ static void the_job_of_a_standby_runner_has_an_hour_more(void **state)
 {
     (void)state;
     struct df_engine_step waits = plan;
-    waits.standby = "d1";
+    waits.runner.standby = "d1";
     DF_JSON cJSON *of_step = render(&plan), *of_runner = render(&waits);
     assert_null(keyed(of_step, "metadata.labels", "dayfly.dev/standby"));
     assert_int_equal(df_json_int(of_runner, "spec.activeDeadlineSeconds", 0),
@@ -261,7 +261,7 @@ static void the_list_has_the_jobs_of_runners_that_have_not_ended(void **state)
     struct df_err err = {0};
     struct world w;
     open_world(&w, jobs);
-    if (w.engine->ops->standbys(w.engine, see, &s, &err) < 0)
+    if (w.engine->ops->runner->standbys(w.engine, see, &s, &err) < 0)
         fail_msg("%s", err.message);
     assert_json(s.refs,
                 "[{'kind':'Job','name':'standby-1','namespace':'build','uid':'j-standby-1',"
@@ -299,7 +299,7 @@ static void a_list_that_is_not_taken_in_fails(void **state)
     struct df_err err = {0};
     struct world w;
     open_world(&w, jobs);
-    assert_int_equal(w.engine->ops->standbys(w.engine, refuse, NULL, &err), -1);
+    assert_int_equal(w.engine->ops->runner->standbys(w.engine, refuse, NULL, &err), -1);
     assert_int_equal(err.cls, DF_ERR_LIMIT);
     close_world(&w);
 }

@@ -222,7 +222,7 @@ static void more_runners_than_the_list_has_room_for_do_not_stop_the_leader(void 
 static void without_standby_runners_a_runner_of_before_is_over(void **state)
 {
     struct world *w = *state;
-    job_ops.standbys = NULL;
+    job_runner.standbys = NULL;
     start(w);
     assert_null(w->s.control->standby_pool);
     assert_over(w, "standby-old");

@@ -12,7 +12,7 @@
 static struct df_engine_step of_net(const char *uid, const char *name)
 {
     struct df_engine_step s = step_of(uid, name);
-    s.executor = "net";
+    s.runner.executor = "net";
     return s;
 }
 
@@ -51,7 +51,7 @@ static void steps_of_two_executors_share_nothing(void **state)
 {
     struct fixture *f = *state;
     struct df_engine_step a = of_net(UID_A, "net-1-plan"), b = of_net(UID_B, "net-1-apply");
-    b.executor = "db";
+    b.runner.executor = "db";
     script(f, WHERE "exit 0\n");
     create(f, &a);
     (void)await_end(f, &a);
@@ -76,7 +76,7 @@ static void a_step_that_still_lives_keeps_the_path(void **state)
     DF_FREE char *mine = df_strf("%s/%s/work/mine", f->root, UID_A);
     DF_FREE char *go = df_strf("%s/%s/go", f->root, UID_A);
     assert_int_equal(df_fs_replace(mine, "of a\n", 5, 0600, NULL), 0);
-    assert_int_equal(f->e->ops->cleanup(f->e, &b, NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, &b, NULL), 0);
     assert_int_equal(df_fs_replace(go, "x", 1, 0600, NULL), 0);
     (void)await_end(f, &a);
     DF_FREE char *end = read_of(f, UID_A, "end");
@@ -102,7 +102,7 @@ static char *errored_of(struct fixture *f, const struct df_engine_step *s)
 {
     char *path = NULL;
     DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
-    assert_int_equal(f->e->ops->leftover(f->e, s, "errored.tfstate", &path, NULL), 0);
+    assert_int_equal(f->e->ops->runner->leftover(f->e, s, "errored.tfstate", &path, NULL), 0);
     assert_int_equal(df_fs_read(path, &b, NULL), 0);
     free(path);
     return df_buf_take(&b);
@@ -125,8 +125,8 @@ static void each_step_has_its_own_errored_state(void **state)
     DF_FREE char *left_a = errored_of(f, &a), *left_b = errored_of(f, &b);
     assert_string_equal(left_a, "a\n");
     assert_string_equal(left_b, "b\n");
-    assert_int_equal(f->e->ops->cleanup(f->e, &a, NULL), 0);
-    assert_int_equal(f->e->ops->cleanup(f->e, &b, NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, &a, NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, &b, NULL), 0);
     DF_FREE char *kept_a = read_of(f, "failed", "net-1-plan.errored.tfstate");
     DF_FREE char *kept_b = read_of(f, "failed", "net-1-apply.errored.tfstate");
     assert_string_equal(kept_a, "a");
@@ -142,7 +142,7 @@ static void a_step_that_is_removed_leaves_nothing_under_the_path(void **state)
     create(f, &a);
     (void)await_end(f, &a);
     assert_true(df_fs_exists(at));
-    assert_int_equal(f->e->ops->cleanup(f->e, &a, NULL), 0);
+    assert_int_equal(f->e->ops->runner->step.cleanup(f->e, &a, NULL), 0);
     assert_false(df_fs_exists(at));
 }
 

@@ -9,13 +9,16 @@
 #include "spawner/model/labels.h"
 #include "tests/unit/control_world.h"
 
+static const struct df_engine_ops both_ops = {
+    .close = fake_close, .runner = &fake_runner, .workflow = &fake_runner.step};
+
 static int setup(void **state)
 {
     struct world *w;
     if (world_setup(state) < 0)
         return -1;
     w = *state;
-    w->engine.engine.takes_workflows = true;
+    w->engine.engine.ops = &both_ops;
     return 0;
 }
 
@@ -192,11 +195,39 @@ static void an_engine_that_runs_no_workflows_is_refused_at_once(void **state)
     assert_int_equal(try_ask(w, "a", "tekton", APP, &err), -1);
     assert_int_equal(err.cls, DF_ERR_USER);
     assert_non_null(strstr(err.message, "\"tekton\" (registered: [local])"));
-    w->engine.engine.takes_workflows = false;
+    w->engine.engine.ops = &fake_ops;
     err = (struct df_err){0};
     assert_int_equal(try_ask(w, "a", "local", APP, &err), -1);
     assert_int_equal(err.cls, DF_ERR_USER);
     assert_non_null(strstr(err.message, "runs no workflows"));
+}
+
+/* The configuration may have changed since it was asked for. */
+static void a_workflow_whose_engine_runs_none_fails_and_says_so(void **state)
+{
+    struct world *w = *state;
+    ask(w, "restart", APP);
+    w->engine.engine.ops = &fake_ops;
+    start(w);
+    await_reason(w, "restart", "InvalidStep");
+    assert_value(w, DF_KIND_TASK_ACTION, "restart", "status.message",
+                 "the engine local runs no workflows");
+    assert_int_equal(entry(w, "restart").creates, 0);
+}
+
+static void a_step_whose_engine_runs_workflows_alone_fails_and_says_so(void **state)
+{
+    static const struct df_engine_ops workflow_only = {.close = fake_close,
+                                                       .workflow = &fake_runner.step};
+    struct world *w = *state;
+    w->engine.engine.ops = &workflow_only;
+    make_executor(w, "net", "");
+    cJSON_Delete(make_run(w, "net", "{'action':'dry-run'}"));
+    start(w);
+    await_reason(w, "net-1-plan", "InvalidStep");
+    assert_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "status.message",
+                 "the engine local runs no plans and applies");
+    assert_int_equal(entry(w, "net-1-plan").creates, 0);
 }
 
 static void assert_conflict(int result, const struct df_err *err)
@@ -282,6 +313,8 @@ int main(void)
         TEST(a_refusal_that_may_pass_is_told_and_tried_again),
         TEST(a_refusal_for_good_is_the_end),
         TEST(an_engine_that_runs_no_workflows_is_refused_at_once),
+        TEST(a_workflow_whose_engine_runs_none_fails_and_says_so),
+        TEST(a_step_whose_engine_runs_workflows_alone_fails_and_says_so),
         TEST(a_workflow_that_ended_is_deleted_with_what_its_engine_keeps),
         TEST(a_step_of_a_run_is_not_canceled_or_deleted_alone),
         TEST(nobody_claims_a_workflow),

@@ -23,7 +23,7 @@ static struct df_engine_step host_of(const struct df_engine_step *step)
     host.uid = df_shared_pod_host_of(step->ref);
     if (!pod)
         return host;
-    host.pod = pod;
+    host.runner.pod = pod;
     host.was_created = host.was_claimed = true;
     return host;
 }
@@ -89,13 +89,13 @@ static int create_secret(const struct df_job_call *c, const cJSON *job, struct d
     const struct df_job_spec spec = {.name = c->name,
                                      .namespace = c->name_space,
                                      .uid = step->uid,
-                                     .run = step->run,
-                                     .executor = step->executor,
-                                     .action = step->action};
+                                     .run = step->runner.run,
+                                     .executor = step->runner.executor,
+                                     .action = step->runner.action};
     const struct df_kube_at at = {.resource = &df_kube_secrets, .name_space = c->name_space};
     cJSON *secret = NULL;
     if (df_job_delete_secret(c, err) < 0 ||
-        df_job_secret_build(&spec, df_kube_uid(job), step->document, &secret, err) < 0)
+        df_job_secret_build(&spec, df_kube_uid(job), step->runner.document, &secret, err) < 0)
         return -1;
     int result = df_kube_create(j->o.kube, &at, secret, NULL, err);
     df_json_wipe(secret);
@@ -256,19 +256,28 @@ static int job_watch(struct df_engine *e, struct df_err *err)
     return df_job_place_of(j, j->name_space, &place, err);
 }
 
-static const struct df_engine_ops job_ops = {
-    .watch = job_watch,
-    .create = job_create,
+#define STEP_OPS                                                                                   \
+    {                                                                                              \
+        .create = job_create, .status = job_status, .result = job_result, .cancel = job_cancel,    \
+        .cleanup = job_cleanup                                                                     \
+    }
+
+static const struct df_step_ops workflow_ops = STEP_OPS;
+
+static const struct df_runner_ops runner_ops = {
+    .step = STEP_OPS,
     .release = job_release,
-    .status = job_status,
-    .result = job_result,
     .leftover = job_leftover,
-    .cancel = job_cancel,
-    .cleanup = job_cleanup,
     .check_pod = job_check_pod,
     .form = df_job_form,
     .standbys = df_job_standbys,
+};
+
+static const struct df_engine_ops job_ops = {
+    .watch = job_watch,
     .close = job_close,
+    .runner = &runner_ops,
+    .workflow = &workflow_ops,
 };
 
 static int fill_engine(struct df_job_engine *j, struct df_err *err)
@@ -294,8 +303,7 @@ int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, st
         return df_fail_oom(err);
     *j = (struct df_job_engine){.engine = {.ops = &job_ops,
                                            .kind = &df_engine_kinds[DF_ENGINE_JOB],
-                                           .hands_over = o->by_secret,
-                                           .takes_workflows = true},
+                                           .hands_over = o->by_secret},
                                 .o = *o};
     (void)pthread_mutex_init(&j->lock, NULL);
     if (fill_engine(j, err) < 0) {

@@ -327,7 +327,7 @@ static int find_job(struct df_job_watch *w, const char *name, const struct df_en
 }
 
 struct choice {
-    const char *holder; /* as in struct df_engine_step.pod */
+    const char *holder; /* as in struct df_engine_runner.pod */
     const cJSON *pod;   /* shared */
 };
 
@@ -416,7 +416,7 @@ int df_job_find_pod(struct df_job_watch *w, const struct df_engine_pod *pod, con
 static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,
                     struct df_job_snapshot *v, struct df_err *err)
 {
-    struct choice choice = {.holder = step->pod};
+    struct choice choice = {.holder = step->runner.pod};
     int result = df_kube_cache_each(w->pods, step->uid, choose_cached_pod, &choice, err);
     if (result == 0 && !choice.pod && step->was_claimed)
         result = list_pods(w, step, &choice, err);

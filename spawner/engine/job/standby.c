@@ -32,11 +32,12 @@ int df_job_form(struct df_engine *e, const struct df_engine_step *step, struct d
     struct df_engine_step nameless = *step;
     DF_JSON cJSON *job = NULL;
     nameless.name = nameless.uid = "standby";
-    nameless.run = nameless.executor = nameless.action = nameless.standby = NULL;
+    nameless.runner.run = nameless.runner.executor = nameless.runner.action =
+        nameless.runner.standby = NULL;
     if (df_job_render(&j->o, &nameless, &job, err) < 0)
         return -1;
     ret->seconds = df_json_int(job, "spec.activeDeadlineSeconds", 0);
-    df_copy(ret->run, sizeof(ret->run), step->run ? step->run : "");
+    df_copy(ret->run, sizeof(ret->run), step->runner.run ? step->runner.run : "");
     return digest_of(job, ret, err);
 }
 

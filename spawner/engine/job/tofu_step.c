@@ -39,7 +39,7 @@ static int find_plugin_claim(const struct df_job_options *o, const cJSON *placem
 
 static int read_ca(const struct df_engine_step *step, struct df_buf *to, struct df_err *err)
 {
-    return step->ca_file ? df_fs_read(step->ca_file, to, err) : 0;
+    return step->runner.ca_file ? df_fs_read(step->runner.ca_file, to, err) : 0;
 }
 
 int df_job_render(const struct df_job_options *o, const struct df_engine_step *step, cJSON **ret,
@@ -55,21 +55,21 @@ int df_job_render(const struct df_job_options *o, const struct df_engine_step *s
         .name = step->name,
         .namespace = o->name_space,
         .uid = step->uid,
-        .run = step->run,
-        .executor = step->executor,
-        .action = step->action,
-        .labels = step->labels,
-        .standby = step->standby,
+        .run = step->runner.run,
+        .executor = step->runner.executor,
+        .action = step->runner.action,
+        .labels = step->runner.labels,
+        .standby = step->runner.standby,
         .claim = o->by_secret ? DF_CLAIM_SECRET : DF_CLAIM_TOKEN,
         .image = o->image,
-        .server_url = step->server_url,
+        .server_url = step->runner.server_url,
         .ca_pem = ca.len ? df_buf_str(&ca) : NULL,
         .timeout_seconds = step->timeout_seconds,
-        .apply_seconds = step->apply_seconds,
-        .grace_seconds = step->grace_seconds,
+        .apply_seconds = step->runner.apply_seconds,
+        .grace_seconds = step->runner.grace_seconds,
         .pending_seconds = step->pending_seconds,
         .ttl_seconds = o->ttl_seconds,
-        .identities = step->identities,
+        .identities = step->runner.identities,
         .placement = placement,
         .has_plugin_claim = has_claim,
         .never = o->never,

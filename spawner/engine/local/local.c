@@ -44,11 +44,11 @@ static int handoff_fd(const struct local *l, const struct df_engine_step *step, 
     DF_JSON cJSON *doc = cJSON_CreateObject();
     if (!doc)
         return df_fail_oom(err);
-    if (df_json_add_str(doc, "server", step->server_url, err) < 0 ||
+    if (df_json_add_str(doc, "server", step->runner.server_url, err) < 0 ||
         df_json_add_str(doc, "uid", step->uid, err) < 0 ||
-        df_json_add_str(doc, "token", step->claim_token, err) < 0 ||
-        df_json_add_str(doc, "caFile", step->ca_file, err) < 0 ||
-        df_json_add_str(doc, "endpointFile", step->endpoint_file, err) < 0 ||
+        df_json_add_str(doc, "token", step->runner.claim_token, err) < 0 ||
+        df_json_add_str(doc, "caFile", step->runner.ca_file, err) < 0 ||
+        df_json_add_str(doc, "endpointFile", step->runner.endpoint_file, err) < 0 ||
         (l->isolation &&
          df_json_add(doc, "isolation", cJSON_Duplicate(l->isolation, true), err) < 0))
         return -1;
@@ -109,7 +109,8 @@ static int start_runner(struct local *l, const struct df_step_dir *d,
 {
     DF_CLOSE int lock = -1, handoff = -1;
     DF_PROCESS struct df_process p = DF_PROCESS_INIT;
-    if (df_step_dir_make(d, step->name, err) < 0 || df_work_dir_make(d, step->executor, err) < 0 ||
+    if (df_step_dir_make(d, step->name, err) < 0 ||
+        df_work_dir_make(d, step->runner.executor, err) < 0 ||
         df_step_dir_lock(d, &lock, err) < 0 || handoff_fd(l, step, &handoff, err) < 0 ||
         spawn_runner(l, d, handoff, lock, &p, err) < 0)
         return -1;
@@ -189,7 +190,7 @@ static int local_create(struct df_engine *e, const struct df_engine_step *step, 
 static int set_kill_time(struct local *l, const struct df_step_dir *d,
                          const struct df_engine_step *step, struct df_err *err)
 {
-    int64_t boot_us, after_us = (step->grace_seconds + KILL_DELAY_SECONDS) * 1000000;
+    int64_t boot_us, after_us = (step->runner.grace_seconds + KILL_DELAY_SECONDS) * 1000000;
     if (df_step_dir_set_kill_at(d, after_us, &boot_us, err) < 0)
         return -1;
     df_child_watcher_kill_at(l->watch, step->uid, boot_us);
@@ -321,15 +322,16 @@ static void local_close(struct df_engine *e)
     free(l);
 }
 
-static const struct df_engine_ops local_ops = {
-    .create = local_create,
-    .status = local_status,
-    .result = local_result,
+static const struct df_runner_ops runner_ops = {
+    .step = {.create = local_create,
+             .status = local_status,
+             .result = local_result,
+             .cancel = local_cancel,
+             .cleanup = local_cleanup},
     .leftover = local_leftover,
-    .cancel = local_cancel,
-    .cleanup = local_cleanup,
-    .close = local_close,
 };
+
+static const struct df_engine_ops local_ops = {.close = local_close, .runner = &runner_ops};
 
 /* Passes on where programs, certificates and proxies are, and nothing that configures tofu. */
 static int compose_env(struct df_strs *env, struct df_err *err)
