@@ -239,6 +239,49 @@ int df_slots_room(struct df_slots *l, const cJSON *task, int64_t *ret, struct df
     return result;
 }
 
+/* ---- the target of a workflow ---- */
+
+struct rivals {
+    const struct df_slots *slots;
+    const char *name; /* who asks */
+    char *holder;
+};
+
+static bool is_reserved(const struct df_slots *l, const char *name)
+{
+    for (size_t i = 0; i < l->reserved_count; i++)
+        if (df_streq(l->reserved[i]->name, name))
+            return true;
+    return false;
+}
+
+/* A df_store_visit. */
+static int note_holder(const cJSON *task, void *arg, struct df_err *err)
+{
+    const struct rivals *r = arg;
+    const char *name = df_json_str(task, "metadata.name");
+    (void)err;
+    if (!df_streq(name, r->name) &&
+        (df_label_has(task, DF_LABEL_LIVE) || is_reserved(r->slots, name)))
+        df_copy(r->holder, 64, name);
+    return 0;
+}
+
+/* The order of the queue does not tell who holds the target: a document may come into the queue late,
+ * and before those that have begun. holder: "" if nobody does. */
+static int find_holder(const struct df_slots *l, const cJSON *task, char holder[64],
+                       struct df_err *err)
+{
+    const char *lock = df_label_get(task, DF_LABEL_QUEUE);
+    struct rivals rivals = {l, df_json_str(task, "metadata.name"), holder};
+    DF_FREE char *label = lock ? df_strf(DF_LABEL_QUEUE "=%s", lock) : NULL;
+    if (!lock)
+        return 0;
+    if (!label)
+        return df_fail_oom(err);
+    return df_store_each(l->s->store, DF_KIND_TASK_ACTION, label, note_holder, &rivals, err);
+}
+
 /* ---- acquire ---- */
 
 #define AGAIN_US INT64_C(15000000)
@@ -272,7 +315,9 @@ int df_slots_acquire(struct df_slots *l, const cJSON *task, struct df_slot *ret,
     if (df_label_has(task, DF_LABEL_LIVE))
         return 0;
     (void)pthread_mutex_lock(&l->lock);
-    int result = slots_grant(l, task, ret, err);
+    int result = find_holder(l, task, ret->holder, err);
+    if (result == 0 && !ret->holder[0])
+        result = slots_grant(l, task, ret, err);
     (void)pthread_mutex_unlock(&l->lock);
     return result;
 }

@@ -45,10 +45,14 @@ struct df_slot {
     struct df_admission_step *entry; /* granted to this step; NULL: it had one, or is refused */
     int64_t wake_us;                 /* refused: real time of the next attempt; or 0 */
     char message[256];               /* refused: why */
+    char
+        holder[64]; /* refused: the workflow that holds its target, which it does not wait for here;
+                        or "" */
 };
 
 /* Asks for a slot, unless the step has one. A refused step waits here and is woken when its turn
- * comes. */
+ * comes. A workflow with a slot holds its target: none other gets one before it has given it back,
+ * whatever engines they have and whatever their order in the queue of the target (lock_queue.h). */
 int df_slots_acquire(struct df_slots *l, const cJSON *task, struct df_slot *ret,
                      struct df_err *err) DF_MUST_CHECK;
 /* The same for a step that is not stored yet, if a slot is free and nobody waits for it. Otherwise it gets

@@ -16,9 +16,7 @@ int df_task_set_finalized(cJSON *task, void *arg, struct df_err *err)
 
 void df_task_pass_yield(struct df_task_pass *p)
 {
-    const cJSON *labels = df_json_at(p->task, "metadata.labels");
-    const char *lock =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_QUEUE));
+    const char *lock = df_label_get(p->task, DF_LABEL_QUEUE);
     df_slots_wake(&p->c->slots);
     df_shared_pod_wake_host(p);
     if (lock)

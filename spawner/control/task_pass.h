@@ -24,6 +24,8 @@ struct df_task_pass {
     char claim_hash[65]; /* of the token for the runner's claim; not of workflows */
     /* The step in whose pod this one starts, and which gives it its slot; shared; or NULL. */
     const cJSON *host;
+    char
+        holder[64]; /* df_task_take_slot(): the workflow that holds the target of this one; or "" */
     cJSON *standby; /* status.engineRef of the standby runner that the step gets; or NULL */
 };
 
@@ -97,7 +99,7 @@ static inline int df_task_pass_fail(struct df_task_pass *p, enum df_fault fault,
 /* Starts the step, unless something forbids that now. */
 int df_task_pass_start(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 /* Takes a slot and writes, in the same write, that the engine will be asked. *ret_has false: no
- * slot is free now, and the document says so. */
+ * slot is free now, and the document says so; or there is a p->holder, and nothing is written. */
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err) DF_MUST_CHECK;
 /* The same in memory, for a step in a pod that is not stored yet, if a slot is free and nobody waits for
  * it: ret_slot->entry is not NULL then, and the caller gives it back after the write. The pass has

@@ -55,7 +55,10 @@ int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err)
         df_slots_dequeue(&p->c->slots, p->step.name);
     else if (df_slots_acquire(&p->c->slots, p->task, &slot, err) < 0)
         return -1;
-    *ret_has = !slot.wake_us;
+    df_copy(p->holder, sizeof(p->holder), slot.holder);
+    *ret_has = !slot.wake_us && !slot.holder[0];
+    if (slot.holder[0])
+        return 0;
     if (*ret_has) {
         int result = df_task_pass_modify(p, set_created, p, err);
         df_slots_unreserve(&p->c->slots, &slot);

@@ -2,10 +2,11 @@
  * workflow_steps.c - the hooks for workflows. A workflow has no run and no runner; only the engine
  * knows its state. Read the table of hooks at the end of the file first.
  *
- * The lock on a target is the name of the engine's object, which is unique in the cluster. The
- * service's own actions on a target queue for it in the order of creation: each starts only after
- * the end of the previous one is stored, so that no action removes an object whose result has not
- * been read.
+ * The service's own actions on a target queue for it in the order of creation, whatever engines they
+ * have. The one that has a slot holds the target (slots.h): each starts only after the end of the
+ * previous one is stored, so that no action removes an object whose result has not been read. Other
+ * schedulers know nothing of the queue: towards them the name of the engine's object is the lock. By
+ * that name an action also finds its own object after a crash.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -197,24 +198,27 @@ static int wait_for_target(struct df_task_pass *p, const char *holder, struct df
 
 /* ---- begin ---- */
 
-static const char *lock_of(const cJSON *task)
+static int wait_behind(struct df_task_pass *p, const char *name, struct df_err *err)
 {
-    const cJSON *labels = df_json_at(task, "metadata.labels");
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, DF_LABEL_QUEUE));
-}
-
-/* *ret: false while an earlier action on the same target has not ended. */
-static int workflow_may_begin(struct df_task_pass *p, bool *ret, struct df_err *err)
-{
-    char first[64] = "", holder[80];
-    if (df_lock_queue_first(p->c->s->store, DF_KIND_TASK_ACTION, lock_of(p->task), first, err) < 0)
-        return -1;
-    *ret = !*first || df_streq(first, p->step.name);
-    if (*ret)
-        return 0;
-    (void)snprintf(holder, sizeof(holder), DF_QUEUED_BEHIND "%s", first);
+    char holder[80];
+    (void)snprintf(holder, sizeof(holder), DF_QUEUED_BEHIND "%s", name);
     df_task_pass_wake(p, p->now_us + QUEUED_AGAIN_US);
     return wait_for_target(p, holder, err);
+}
+
+/* *ret: false while an earlier action on the same target has not ended. Who holds the target is not sent
+ * back by an earlier one that comes into the queue now: its object may exist. */
+static int workflow_may_begin(struct df_task_pass *p, bool *ret, struct df_err *err)
+{
+    char first[64] = "";
+    *ret = true;
+    if (df_label_has(p->task, DF_LABEL_LIVE))
+        return 0;
+    if (df_lock_queue_first(p->c->s->store, DF_KIND_TASK_ACTION,
+                            df_label_get(p->task, DF_LABEL_QUEUE), first, err) < 0)
+        return -1;
+    *ret = !*first || df_streq(first, p->step.name);
+    return *ret ? 0 : wait_behind(p, first, err);
 }
 
 static int workflow_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
@@ -232,6 +236,8 @@ static int workflow_begin(struct df_task_pass *p, struct df_err *err)
     bool has_slot = false, made = false;
     if (df_task_take_slot(p, &has_slot, err) < 0)
         return -1;
+    if (p->holder[0])
+        return wait_behind(p, p->holder, err);
     return has_slot ? df_task_create_runner(p, &made, err) : 0;
 }
 

@@ -16,3 +16,9 @@ bool df_label_has(const cJSON *doc, const char *label)
 {
     return cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "metadata.labels"), label) != NULL;
 }
+
+const char *df_label_get(const cJSON *doc, const char *label)
+{
+    const cJSON *labels = df_json_at(doc, "metadata.labels");
+    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, label));
+}

@@ -26,6 +26,8 @@
 
 /* Sets the label; value NULL removes it. */
 int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err);
+/* The value of the label, borrowed; NULL: the document has none. */
+const char *df_label_get(const cJSON *doc, const char *label);
 /* Has the document this label, with any value? */
 bool df_label_has(const cJSON *doc, const char *label);
 

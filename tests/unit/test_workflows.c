@@ -6,11 +6,24 @@
 
 #include <cmocka.h>
 
+#include "spawner/control/loop.h"
 #include "spawner/model/labels.h"
 #include "tests/unit/control_world.h"
 
 static const struct df_engine_ops both_ops = {
     .close = fake_close, .runner = &fake_runner, .workflow = &fake_runner.step};
+
+static struct fake_engine other; /* takes workflows alone */
+
+static void open_other(struct world *w)
+{
+    static const struct df_engine_ops ops = {.close = fake_close, .workflow = &fake_runner.step};
+    other = (struct fake_engine){.s = &w->s, .kind = {.name = "other"}};
+    other.engine = (struct df_engine){.ops = &ops, .kind = &other.kind};
+    (void)pthread_mutex_init(&other.lock, NULL);
+    (void)pthread_cond_init(&other.changed, NULL);
+    assert_int_equal(df_engine_register(&w->s.engines, &other.engine, NULL), 0);
+}
 
 static int setup(void **state)
 {
@@ -41,11 +54,16 @@ static int try_ask(struct world *w, const char *name, const char *engine, const 
         &w->s, &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "tester"}, NULL, err);
 }
 
-static void ask(struct world *w, const char *name, const char *target)
+static void ask_of(struct world *w, const char *engine, const char *name, const char *target)
 {
     struct df_err err = {0};
-    if (try_ask(w, name, "local", target, &err) < 0)
+    if (try_ask(w, name, engine, target, &err) < 0)
         fail_msg("%s", err.message);
+}
+
+static void ask(struct world *w, const char *name, const char *target)
+{
+    ask_of(w, "local", name, target);
 }
 
 static void await_reason(struct world *w, const char *name, const char *reason)
@@ -132,6 +150,124 @@ static void one_target_has_one_workflow_at_a_time_in_their_order(void **state)
     (void)await_start(w, "a-second");
     assert_value(w, DF_KIND_TASK_ACTION, "b-first", "status.reason", "Completed");
     assert_value(w, DF_KIND_TASK_ACTION, "a-second", "status.lockedBy", "");
+}
+
+static int creates_of_other(const char *name)
+{
+    (void)pthread_mutex_lock(&other.lock);
+    int n = fake_find(&other, name)->creates;
+    (void)pthread_mutex_unlock(&other.lock);
+    return n;
+}
+
+static void await_started_by_other(struct world *w, const char *name)
+{
+    await_value(w, DF_KIND_TASK_ACTION, name, "status.engineRef.name", name);
+    assert_int_equal(creates_of_other(name), 1);
+}
+
+static void one_target_has_one_workflow_at_a_time_whichever_engines_they_have(void **state)
+{
+    struct world *w = *state;
+    open_other(w);
+    ask(w, "b-first", APP);
+    ask_of(w, "other", "a-second", APP);
+    start(w);
+    (void)await_start(w, "b-first");
+    await_value(w, DF_KIND_TASK_ACTION, "a-second", "status.lockedBy", "taskaction/b-first");
+    assert_int_equal(creates_of_other("a-second"), 0);
+    end_processes(w, "b-first", 0, "");
+    await_started_by_other(w, "a-second");
+    assert_value(w, DF_KIND_TASK_ACTION, "b-first", "status.reason", "Completed");
+}
+
+/* A df_store_change. */
+static int move_labels(cJSON *task, void *arg, struct df_err *err)
+{
+    cJSON **labels = arg, *metadata = df_json_object_at(task, "metadata");
+    cJSON *before = cJSON_DetachItemFromObjectCaseSensitive(metadata, "labels");
+    if (*labels && df_json_add(metadata, "labels", DF_TAKE(*labels), err) < 0)
+        return -1;
+    *labels = before;
+    return 0;
+}
+
+/* In a cluster a document may be seen, or accepted, after others that were made later. Until the test
+ * gives its labels back, nobody sees this one in the queue. */
+static void leave_queue(struct world *w, const char *name, cJSON **ret_labels)
+{
+    *ret_labels = NULL;
+    assert_int_equal(
+        df_store_modify(w->s.store, DF_KIND_TASK_ACTION, name, move_labels, ret_labels, NULL, NULL),
+        0);
+}
+
+static void come_into_queue(struct world *w, const char *name, cJSON *labels)
+{
+    assert_int_equal(
+        df_store_modify(w->s.store, DF_KIND_TASK_ACTION, name, move_labels, &labels, NULL, NULL),
+        0);
+    cJSON_Delete(labels);
+}
+
+static void who_comes_into_the_queue_before_the_holder_waits_for_its_end(void **state)
+{
+    struct world *w = *state;
+    cJSON *labels;
+    open_other(w);
+    ask_of(w, "other", "early", APP);
+    leave_queue(w, "early", &labels);
+    ask(w, "late", APP);
+    start(w);
+    (void)await_start(w, "late");
+    come_into_queue(w, "early", labels);
+    await_value(w, DF_KIND_TASK_ACTION, "early", "status.lockedBy", "taskaction/late");
+    assert_int_equal(creates_of_other("early"), 0);
+    end_processes(w, "late", 0, "");
+    await_started_by_other(w, "early");
+    assert_value(w, DF_KIND_TASK_ACTION, "late", "status.reason", "Completed");
+}
+
+/* The answer of its engine may have been lost: nobody knows that it runs, and it keeps its target. */
+static void a_holder_is_not_sent_back_by_who_comes_into_the_queue_before_it(void **state)
+{
+    struct world *w = *state;
+    cJSON *labels;
+    open_other(w);
+    ask_of(w, "other", "early", APP);
+    leave_queue(w, "early", &labels);
+    ask(w, "late", APP);
+    set_create_error(w, DF_ERR_RETRY, "");
+    start(w);
+    await_creates(w, "late", 1);
+    come_into_queue(w, "early", labels);
+    await_value(w, DF_KIND_TASK_ACTION, "early", "status.lockedBy", "taskaction/late");
+    await_creates(w, "late", entry(w, "late").creates + 2);
+    assert_value(w, DF_KIND_TASK_ACTION, "late", "status.lockedBy", "");
+    assert_int_equal(creates_of_other("early"), 0);
+    set_create_error(w, DF_ERR_NONE, "");
+    (void)await_start(w, "late");
+}
+
+/* Between the two writes nothing in the store says who has begun. */
+static void a_target_is_held_before_its_holder_is_written(void **state)
+{
+    struct world *w = *state;
+    struct df_slots *slots = &w->s.control->slots;
+    struct df_slot first = {0}, second = {0};
+    ask(w, "first", APP);
+    ask(w, "second", APP);
+    DF_JSON cJSON *a = get(w, DF_KIND_TASK_ACTION, "first");
+    DF_JSON cJSON *b = get(w, DF_KIND_TASK_ACTION, "second");
+    assert_int_equal(df_slots_acquire(slots, b, &second, NULL), 0);
+    assert_non_null(second.entry);
+    assert_int_equal(df_slots_acquire(slots, a, &first, NULL), 0);
+    assert_null(first.entry);
+    assert_string_equal(first.holder, "second");
+    df_slots_unreserve(slots, &second);
+    assert_int_equal(df_slots_acquire(slots, a, &first, NULL), 0);
+    assert_non_null(first.entry);
+    df_slots_unreserve(slots, &first);
 }
 
 /* Otherwise those who wait for one target would keep everybody else from running. */
@@ -309,6 +445,10 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(a_workflow_runs_without_run_and_runner),
         TEST(one_target_has_one_workflow_at_a_time_in_their_order),
+        TEST(one_target_has_one_workflow_at_a_time_whichever_engines_they_have),
+        TEST(who_comes_into_the_queue_before_the_holder_waits_for_its_end),
+        TEST(a_holder_is_not_sent_back_by_who_comes_into_the_queue_before_it),
+        TEST(a_target_is_held_before_its_holder_is_written),
         TEST(who_waits_for_a_target_holds_no_place),
         TEST(a_refusal_that_may_pass_is_told_and_tried_again),
         TEST(a_refusal_for_good_is_the_end),
