@@ -16,7 +16,7 @@
 #include "spawner/control/lock_queue.h"
 #include "spawner/control/restored.h"
 #include "spawner/control/standby_pool.h"
-#include "spawner/engine/job/workflow_job.h"
+#include "spawner/engine/workflow/workflow.h"
 #include "spawner/journal/events.h"
 #include "spawner/journal/journal.h"
 #include "spawner/journal/reporter.h"

@@ -21,6 +21,8 @@
 /* On the same steps, to count them by: metadata.namespace, and spec.class if it has one. */
 #define DF_LABEL_LIVE_NAMESPACE "dayfly.dev/live-namespace"
 #define DF_LABEL_LIVE_CLASS "dayfly.dev/live-class"
+/* On what an engine makes for a step: its uid, which decides to which step an object belongs. */
+#define DF_LABEL_STEP_UID "dayfly.dev/step-uid"
 /* "true" on a step with transitions that the State Service has not received yet. */
 #define DF_LABEL_UNREPORTED "dayfly.dev/unreported"
 

@@ -3,7 +3,7 @@
  * Terrakube (terrakube.c), which they may cancel and delete.
  */
 #include "common/base/clock.h"
-#include "spawner/engine/job/workflow_job.h"
+#include "spawner/engine/workflow/workflow.h"
 #include "spawner/journal/reporter.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/instance.h"

@@ -10,7 +10,7 @@
  * The same operations also run the action `workflow`, because spec.engine selects the engine and
  * the contract calls the engine of both "job". The two kinds of work share the watches, the
  * ownership by uid, rejections, cancel and cleanup. A workflow has another Job, its Job's name is
- * the lock on the target instead of the step's name, and nobody claims it, so that the state of the
+ * that of the target instead of the step's, and nobody claims it, so that the state of the
  * Job decides how it ended (workflow.c).
  */
 #ifndef DF_ENGINE_JOB_H

@@ -20,6 +20,7 @@
 #define DF_JOB_OBJECT_H
 
 #include "common/json/json.h"
+#include "spawner/model/labels.h"
 #include "spawner/model/never.h"
 
 #define DF_JOB_CONTAINER "runner"
@@ -33,7 +34,6 @@
 
 /* Labels of the Job and its pod, besides run and executor (labels.h). The uid decides which step a
  * Job belongs to. */
-#define DF_LABEL_STEP_UID "dayfly.dev/step-uid"
 #define DF_LABEL_ACTION "dayfly.dev/action"
 #define DF_LABEL_STANDBY "dayfly.dev/standby" /* of a standby runner: the digest of its form */
 /* The watches select the Jobs and pods of this service by DF_JOB_SELECTOR. The NetworkPolicies of

@@ -1,12 +1,12 @@
 /*
- * The Job of the action `workflow`. Its name is the lock on the target. Nobody claims it, so the
- * state of the Job decides how the workflow ended. In this order: how it is built, what happens if
- * a Job of this name exists already, how its state is observed, its result, cleanup.
+ * The Job of the action `workflow`. Its name is the lock on the target towards Jobs of other
+ * schedulers. Nobody claims it, so the state of the Job decides how the workflow ended. In this order:
+ * how it is built, what happens if a Job of this name exists already, how its state is observed, its
+ * result, cleanup. spawner/engine/workflow has what does not depend on Jobs.
  */
 #include "spawner/engine/job/job_engine.h"
 #include "spawner/engine/job/workflow_job.h"
 
-#include "common/base/clock.h"
 #include "spawner/engine/diagnosis/pod_cause.h"
 #include "spawner/engine/diagnosis/pod_parts.h"
 #include "spawner/engine/placement/placement.h"
@@ -20,31 +20,11 @@ static int workflow_name(const struct df_engine_step *step, char ret[64], struct
 
 static struct df_workflow workflow_of(const struct df_job_call *c)
 {
-    const struct df_engine_step *step = c->step;
-    const cJSON *w = step->workflow.spec;
-    const char *until = df_json_str(w, "timesOutAt");
-    const char *image = df_json_str(w, "executionBundle");
-    int64_t until_us = 0;
-    if (!until || df_time_parse(until, &until_us, NULL) < 0)
-        until_us = 0;
-    return (struct df_workflow){
-        .name = step->name,
-        .source_namespace = step->workflow.name_space,
-        .workflow_id = df_json_str(w, "workflowId"),
-        .target = step->workflow.target,
-        .image = image ? image : c->engine->o.image,
-        .service_account = df_json_str(w, "serviceAccountName"),
-        .parameters = df_json_at(w, "parameters"),
-        .declared = df_json_at(w, "declaredParameterNames"),
-        .secrets = df_json_at(w, "dependencies.secrets"),
-        .config_maps = df_json_at(w, "dependencies.configMaps"),
-        .resources = df_json_at(w, "resources"),
-        .never = c->engine->o.never,
-        .namespace = c->name_space,
-        .uid = step->uid,
-        .deadline_seconds =
-            until_us ? df_workflow_deadline(until_us, df_real_us()) : step->timeout_seconds,
-    };
+    struct df_workflow w = df_workflow_of(c->step);
+    w.image = w.image ? w.image : c->engine->o.image;
+    w.never = c->engine->o.never;
+    w.namespace = c->name_space;
+    return w;
 }
 
 /* The instance's image, service account and resources are for the runner. A workflow has its own in
@@ -79,16 +59,6 @@ static int workflow_build(const struct df_job_call *c, cJSON **ret, struct df_er
 
 /* ---- a Job of this name exists ---- */
 
-static enum df_workflow_clash clash_with(const struct df_workflow *w, const cJSON *job)
-{
-    enum df_workflow_clash clash = df_workflow_clash(w, job);
-    bool has_uid = df_streq(df_kube_label(job, DF_LABEL_STEP_UID), w->uid);
-    if (clash != DF_WORKFLOW_CLASH_ADOPT || has_uid)
-        return clash;
-    /* It names our action but has another uid: an action of another system has the same name. */
-    return df_job_is_completed(job) ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
-}
-
 static int replace_job(const struct df_job_call *c, const cJSON *job, struct df_err *err)
 {
     if (df_job_delete_in_background(c, job, err) < 0)
@@ -97,17 +67,10 @@ static int replace_job(const struct df_job_call *c, const cJSON *job, struct df_
                    c->name_space, c->name, df_workflow_owner(job));
 }
 
-static void describe_holder(const struct df_job_call *c, const cJSON *job, char *to, size_t size)
-{
-    const char *owner = df_workflow_owner(job);
-    (void)snprintf(to, size, "the Job %s/%s of %.100s", c->name_space, c->name,
-                   *owner ? owner : "an unknown owner; delete it if it is not needed");
-}
-
 static int fail_locked(const struct df_job_call *c, const cJSON *job, struct df_err *err)
 {
     char holder[300];
-    describe_holder(c, job, holder, sizeof(holder));
+    df_workflow_describe_holder("Job", c->name_space, c->name, job, holder, sizeof(holder));
     return df_fail_reason(err, DF_ERR_CONFLICT, "TargetLocked", "%s", holder);
 }
 
@@ -117,7 +80,7 @@ static int workflow_adopt(const struct df_job_call *c, cJSON **ret_job, struct d
     const struct df_workflow w = workflow_of(c);
     if (df_job_read(c->engine->o.kube, c->name_space, c->name, &job, err) < 0)
         return -1;
-    switch (clash_with(&w, job)) {
+    switch (df_workflow_clash(&w, job, df_job_is_completed(job))) {
     case DF_WORKFLOW_CLASH_ADOPT:
         *ret_job = DF_TAKE(job);
         return 0;
@@ -232,9 +195,10 @@ static int check_lock(const struct df_job_call *c, struct df_engine_observation 
     const struct df_workflow w = workflow_of(c);
     if (df_job_read(c->engine->o.kube, c->name_space, c->name, &job, err) < 0)
         return -1;
-    if (clash_with(&w, job) == DF_WORKFLOW_CLASH_WAIT) {
+    if (df_workflow_clash(&w, job, df_job_is_completed(job)) == DF_WORKFLOW_CLASH_WAIT) {
         (void)snprintf(observed->reason, sizeof(observed->reason), "TargetLocked");
-        describe_holder(c, job, observed->cause, sizeof(observed->cause));
+        df_workflow_describe_holder("Job", c->name_space, c->name, job, observed->cause,
+                                    sizeof(observed->cause));
     }
     return 0;
 }
@@ -256,53 +220,23 @@ static int workflow_observe(const struct df_job_call *c, struct df_engine_observ
 
 /* ---- the result ---- */
 
-static int add_ref(cJSON *result, const struct df_job_call *c, const cJSON *job, struct df_err *err)
-{
-    const struct df_workflow w = workflow_of(c);
-    const char *account =
-        df_str_empty(w.service_account) ? DF_WORKFLOW_SERVICE_ACCOUNT : w.service_account;
-    cJSON *ref = df_json_object_at(result, "engineRef");
-    if (df_json_add_str(ref, "kind", "Job", err) < 0 ||
-        df_json_add_str(ref, "name", c->name, err) < 0 ||
-        df_json_add_str(ref, "namespace", c->name_space, err) < 0 ||
-        df_json_add_str(ref, "uid", df_kube_uid(job), err) < 0)
-        return -1;
-    return df_json_add_str(ref, "serviceAccountName", account, err);
-}
-
-/* Empty texts and counts of zero are left out. */
-static int add_summary(cJSON *result, const struct df_workflow_status *s, struct df_err *err)
-{
-    const char *reason = s->summary.reason, *message = s->summary.message;
-    int done = s->summary.completed_tasks, again = s->summary.retry_count;
-    cJSON *to = df_json_object_at(result, "executionStatus");
-    if (df_json_add_str(to, "status", s->summary.status, err) < 0 ||
-        df_json_add_str(to, "reason", *reason ? reason : NULL, err) < 0 ||
-        df_json_add_str(to, "message", *message ? message : NULL, err) < 0 ||
-        (done && df_json_add_num(to, "completedTasks", done, err) < 0) ||
-        df_json_add_num(to, "totalTasks", s->summary.total_tasks, err) < 0)
-        return -1;
-    return again ? df_json_add_num(to, "retryCount", again, err) : 0;
-}
-
 static int workflow_result(const struct df_job_call *c, cJSON **ret, struct df_err *err)
 {
     DF_JOB_SNAPSHOT struct df_job_snapshot view = {0};
-    DF_JSON cJSON *result = cJSON_CreateObject();
     if (take_snapshot(c, &view, err) < 0)
         return -1;
     if (!view.job)
         return df_fail(err, DF_ERR_NOT_FOUND, "the Job of %s does not exist", c->step->name);
     const struct df_workflow_status s = df_workflow_status(view.job, view.events);
-    if (!result)
-        return df_fail_oom(err);
-    if (add_ref(result, c, view.job, err) < 0 || add_summary(result, &s, err) < 0)
-        return -1;
-    *ret = DF_TAKE(result);
-    return 0;
+    const struct df_workflow_object object = {.kind = "Job",
+                                              .name = c->name,
+                                              .name_space = c->name_space,
+                                              .uid = df_kube_uid(view.job),
+                                              .service_account = workflow_of(c).service_account};
+    return df_workflow_result(&object, &s, ret, err);
 }
 
-/* The Job is the lock on the target, so it is deleted at once. */
+/* Whoever wants the target next finds its name free. */
 static int workflow_cleanup(const struct df_job_call *c, struct df_err *err)
 {
     return df_job_delete_own(c, true, err);

@@ -1,10 +1,5 @@
-/*
- * The Job of a workflow: names, labels, environment and volumes, then the object. The last part
- * decides to which action an existing Job belongs.
- */
+/* The Job of a workflow: labels, environment and volumes, then the object. */
 #include "spawner/engine/job/workflow_job.h"
-
-#include <ctype.h>
 
 #include "common/base/limits.h"
 #include "common/base/parse.h"
@@ -14,10 +9,6 @@
 #include "spawner/model/engine_kinds.h"
 #include "spawner/model/placement.h"
 
-#define LABEL_EXECUTION "kubernaut.ai/workflow-execution"
-#define LABEL_NAMESPACE "kubernaut.ai/source-namespace"
-#define LABEL_WORKFLOW "kubernaut.ai/workflow-id"
-#define LABEL_TARGET "kubernaut.ai/target-resource"
 #define LABEL_ENGINE "kubernaut.ai/execution-engine"
 
 /* Turns literal JSON in the source into a string. */
@@ -57,131 +48,36 @@ static const char job_text[] = JSON({
 });
 /* clang-format on */
 
-/* ---- names ---- */
-
-int df_workflow_name(const char *target, char ret[21], struct df_err *err)
-{
-    char hash[DF_SHA256_HEX];
-    if (df_sha256_hex(target, strlen(target), hash, err) < 0)
-        return -1;
-    (void)snprintf(ret, 21, DF_WORKFLOW_PREFIX "%.16s", hash);
-    return 0;
-}
-
-void df_workflow_sanitize(const char *target, char ret[64])
-{
-    size_t n = 0;
-    for (; *target && n < 63; target++) {
-        ret[n++] = *target == '/' ? '_' : *target;
-        if (*target == '/' && n < 63)
-            ret[n++] = '_';
-    }
-    ret[n] = '\0';
-}
-
-static bool is_label_value(const char *s)
-{
-    size_t n = strlen(s);
-    if (n == 0 || n > 63 || !isalnum((unsigned char)s[0]) || !isalnum((unsigned char)s[n - 1]))
-        return false;
-    for (; *s; s++)
-        if (!isalnum((unsigned char)*s) && !strchr("-_.", *s))
-            return false;
-    return true;
-}
-
-/* A valid label value for the text: sanitized, without "-", "_" and "." at its end, which may be
- * left where the text was cut. If that is still invalid, a hash. An annotation has the raw text. */
-static int label_value(const char *text, char ret[64], struct df_err *err)
-{
-    char hash[DF_SHA256_HEX];
-    df_workflow_sanitize(text, ret);
-    for (size_t n = strlen(ret); n > 0 && strchr("-_.", ret[n - 1]); n--)
-        ret[n - 1] = '\0';
-    if (!*text || is_label_value(ret))
-        return 0;
-    if (df_sha256_hex(text, strlen(text), hash, err) < 0)
-        return -1;
-    (void)snprintf(ret, 64, "sha256-%.16s", hash);
-    return 0;
-}
-
-int64_t df_workflow_deadline(int64_t timed_out_at_us, int64_t now_us)
-{
-    if (timed_out_at_us == 0)
-        return DF_WORKFLOW_DEADLINE_SECONDS;
-    int64_t seconds = (timed_out_at_us - now_us) / 1000000;
-    return seconds < 1 ? 1 : seconds;
-}
-
 /* ---- labels ---- */
-
-static int put_label(cJSON *metadata, const char *key, const char *text, struct df_err *err)
-{
-    char value[64];
-    cJSON *labels = df_json_object_at(metadata, "labels");
-    if (!labels)
-        return df_fail_oom(err);
-    if (!text)
-        return 0;
-    if (label_value(text, value, err) < 0)
-        return -1;
-    bool is_raw = df_streq(value, text);
-    cJSON *annotations = is_raw ? NULL : df_json_object_at(metadata, "annotations");
-    if (!is_raw && df_json_set_str(annotations, key, text, err) < 0)
-        return -1;
-    return df_json_set_str(labels, key, value, err);
-}
 
 /* On the Job and on its pod. */
 static int put_shared_labels(cJSON *metadata, const struct df_workflow *w, struct df_err *err)
 {
-    if (put_label(metadata, LABEL_ENGINE, df_engine_kinds[DF_ENGINE_JOB].name, err) < 0 ||
-        put_label(metadata, DF_LABEL_STEP_UID, w->uid, err) < 0 ||
-        put_label(metadata, DF_LABEL_NAME, DF_JOB_LABEL_NAME, err) < 0)
+    if (df_workflow_put_label(metadata, LABEL_ENGINE, df_engine_kinds[DF_ENGINE_JOB].name, err) <
+            0 ||
+        df_workflow_put_label(metadata, DF_LABEL_STEP_UID, w->uid, err) < 0 ||
+        df_workflow_put_label(metadata, DF_LABEL_NAME, DF_JOB_LABEL_NAME, err) < 0)
         return -1;
-    return put_label(metadata, DF_LABEL_MANAGED_BY, DF_JOB_LABEL_MANAGED_BY, err);
+    return df_workflow_put_label(metadata, DF_LABEL_MANAGED_BY, DF_JOB_LABEL_MANAGED_BY, err);
 }
 
 static int put_labels(cJSON *job, const struct df_workflow *w, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(job, "metadata");
-    if (put_label(metadata, LABEL_EXECUTION, w->name, err) < 0 ||
-        put_label(metadata, LABEL_NAMESPACE, w->source_namespace, err) < 0 ||
-        put_label(metadata, LABEL_WORKFLOW, w->workflow_id, err) < 0 ||
-        put_label(metadata, LABEL_TARGET, w->target, err) < 0 ||
-        put_shared_labels(metadata, w, err) < 0)
+    if (df_workflow_put_labels(metadata, w, err) < 0)
         return -1;
-    cJSON *annotations = df_json_object_at(metadata, "annotations");
-    return annotations ? df_json_set_str(annotations, LABEL_TARGET, w->target, err)
-                       : df_fail_oom(err);
+    return put_shared_labels(metadata, w, err);
 }
 
 static int put_pod_labels(cJSON *pod_template, const struct df_workflow *w, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(pod_template, "metadata");
-    if (put_label(metadata, LABEL_EXECUTION, w->name, err) < 0)
+    if (df_workflow_put_label(metadata, DF_LABEL_WORKFLOW_EXECUTION, w->name, err) < 0)
         return -1;
     return put_shared_labels(metadata, w, err);
 }
 
 /* ---- environment ---- */
-
-int df_workflow_parameters(const cJSON *parameters, const cJSON *declared, cJSON **ret,
-                           struct df_err *err)
-{
-    DF_JSON cJSON *kept = NULL;
-    if (parameters && !(kept = cJSON_CreateObject()))
-        return df_fail_oom(err);
-    for (const cJSON *p = parameters ? parameters->child : NULL; p; p = p->next) {
-        const cJSON *row = cJSON_GetObjectItemCaseSensitive(declared, p->string);
-        if ((!declared || cJSON_IsTrue(row)) &&
-            df_json_add(kept, p->string, cJSON_Duplicate(p, true), err) < 0)
-            return -1;
-    }
-    *ret = DF_TAKE(kept);
-    return 0;
-}
 
 static int check_parameter(const cJSON *p, struct df_err *err)
 {
@@ -203,17 +99,6 @@ static int add_env(cJSON *env, const char *name, const char *value, struct df_er
     return df_json_add_str(entry, "value", value, err);
 }
 
-/* The next parameter in the order of the names: the same workflow must always give the same Job. */
-static const cJSON *next_parameter(const cJSON *parameters, const char *last)
-{
-    const cJSON *best = NULL;
-    for (const cJSON *p = parameters ? parameters->child : NULL; p; p = p->next)
-        if ((!last || strcmp(p->string, last) > 0) &&
-            (!best || strcmp(p->string, best->string) < 0))
-            best = p;
-    return best;
-}
-
 static int put_env(cJSON *container, const struct df_workflow *w, struct df_err *err)
 {
     DF_JSON cJSON *parameters = NULL;
@@ -224,8 +109,8 @@ static int put_env(cJSON *container, const struct df_workflow *w, struct df_err 
     if (cJSON_GetArraySize(parameters) > DF_LIMIT_ENVIRONMENT)
         return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "more than %d parameters",
                               DF_LIMIT_ENVIRONMENT);
-    for (const cJSON *p = next_parameter(parameters, NULL); p;
-         p = next_parameter(parameters, p->string))
+    for (const cJSON *p = df_workflow_next_parameter(parameters, NULL); p;
+         p = df_workflow_next_parameter(parameters, p->string))
         if (check_parameter(p, err) < 0 || add_env(env, p->string, p->valuestring, err) < 0)
             return -1;
     if (add_env(env, "HOME", "/tmp", err) < 0)
@@ -373,47 +258,4 @@ int df_workflow_job_build(const struct df_workflow *w, cJSON **ret, struct df_er
         return -1;
     *ret = DF_TAKE(job);
     return 0;
-}
-
-/* ---- ownership ---- */
-
-/* df_json_str() cannot find keys with dots and slashes. */
-static const char *label_of(const cJSON *job, const char *key)
-{
-    const cJSON *labels = df_json_at(job, "metadata.labels");
-    return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, key));
-}
-
-const char *df_workflow_owner(const cJSON *job)
-{
-    const cJSON *annotations = df_json_at(job, "metadata.annotations");
-    const char *raw =
-        cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(annotations, LABEL_EXECUTION));
-    const char *label = raw ? raw : label_of(job, LABEL_EXECUTION);
-    return label ? label : "";
-}
-
-/* A label of the Job must equal ours, unless one of them is absent. */
-static bool equals_if_set(const char *label, const char *ours)
-{
-    return !label || !ours || df_streq(label, ours);
-}
-
-bool df_workflow_owns(const struct df_workflow *w, const cJSON *job)
-{
-    return df_streq(df_workflow_owner(job), w->name ? w->name : "") &&
-           equals_if_set(label_of(job, LABEL_NAMESPACE), w->source_namespace) &&
-           equals_if_set(label_of(job, DF_LABEL_STEP_UID), w->uid);
-}
-
-enum df_workflow_clash df_workflow_clash(const struct df_workflow *w, const cJSON *job)
-{
-    if (!job)
-        return DF_WORKFLOW_CLASH_GONE;
-    bool is_named = !df_str_empty(df_workflow_owner(job)) && label_of(job, LABEL_NAMESPACE);
-    if (is_named && df_workflow_owns(w, job))
-        return DF_WORKFLOW_CLASH_ADOPT;
-    /* A Job without the label has no owner, so we must not delete it. */
-    bool is_over = df_job_is_completed(job) && !df_str_empty(df_workflow_owner(job));
-    return is_over ? DF_WORKFLOW_CLASH_REPLACE : DF_WORKFLOW_CLASH_WAIT;
 }

@@ -1,0 +1,39 @@
+#include "spawner/engine/workflow/workflow.h"
+
+static int add_ref(cJSON *result, const struct df_workflow_object *o, struct df_err *err)
+{
+    cJSON *ref = df_json_object_at(result, "engineRef");
+    if (df_json_add_str(ref, "kind", o->kind, err) < 0 ||
+        df_json_add_str(ref, "name", o->name, err) < 0 ||
+        df_json_add_str(ref, "namespace", o->name_space, err) < 0 ||
+        df_json_add_str(ref, "uid", o->uid, err) < 0)
+        return -1;
+    return df_json_add_str(ref, "serviceAccountName", o->service_account, err);
+}
+
+/* Empty texts and counts of zero are left out. */
+static int add_summary(cJSON *result, const struct df_workflow_status *s, struct df_err *err)
+{
+    const char *reason = s->summary.reason, *message = s->summary.message;
+    int done = s->summary.completed_tasks, again = s->summary.retry_count;
+    cJSON *to = df_json_object_at(result, "executionStatus");
+    if (df_json_add_str(to, "status", s->summary.status, err) < 0 ||
+        df_json_add_str(to, "reason", *reason ? reason : NULL, err) < 0 ||
+        df_json_add_str(to, "message", *message ? message : NULL, err) < 0 ||
+        (done && df_json_add_num(to, "completedTasks", done, err) < 0) ||
+        df_json_add_num(to, "totalTasks", s->summary.total_tasks, err) < 0)
+        return -1;
+    return again ? df_json_add_num(to, "retryCount", again, err) : 0;
+}
+
+int df_workflow_result(const struct df_workflow_object *o, const struct df_workflow_status *s,
+                       cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *result = cJSON_CreateObject();
+    if (!result)
+        return df_fail_oom(err);
+    if (add_ref(result, o, err) < 0 || add_summary(result, s, err) < 0)
+        return -1;
+    *ret = DF_TAKE(result);
+    return 0;
+}

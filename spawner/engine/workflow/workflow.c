@@ -1,0 +1,88 @@
+#include "spawner/engine/workflow/workflow.h"
+
+#include "common/base/clock.h"
+#include "common/crypto/crypto.h"
+
+struct df_workflow df_workflow_of(const struct df_engine_step *step)
+{
+    const cJSON *w = step->workflow.spec;
+    const char *until = df_json_str(w, "timesOutAt");
+    const char *account = df_json_str(w, "serviceAccountName");
+    int64_t until_us = 0;
+    if (!until || df_time_parse(until, &until_us, NULL) < 0)
+        until_us = 0;
+    return (struct df_workflow){
+        .name = step->name,
+        .source_namespace = step->workflow.name_space,
+        .workflow_id = df_json_str(w, "workflowId"),
+        .target = step->workflow.target,
+        .image = df_json_str(w, "executionBundle"),
+        .service_account = df_str_empty(account) ? DF_WORKFLOW_SERVICE_ACCOUNT : account,
+        .parameters = df_json_at(w, "parameters"),
+        .declared = df_json_at(w, "declaredParameterNames"),
+        .secrets = df_json_at(w, "dependencies.secrets"),
+        .config_maps = df_json_at(w, "dependencies.configMaps"),
+        .resources = df_json_at(w, "resources"),
+        .uid = step->uid,
+        .deadline_seconds =
+            until_us ? df_workflow_deadline(until_us, df_real_us()) : step->timeout_seconds,
+    };
+}
+
+/* ---- names ---- */
+
+int df_workflow_name(const char *target, char ret[21], struct df_err *err)
+{
+    char hash[DF_SHA256_HEX];
+    if (df_sha256_hex(target, strlen(target), hash, err) < 0)
+        return -1;
+    (void)snprintf(ret, 21, DF_WORKFLOW_PREFIX "%.16s", hash);
+    return 0;
+}
+
+void df_workflow_sanitize(const char *target, char ret[64])
+{
+    size_t n = 0;
+    for (; *target && n < 63; target++) {
+        ret[n++] = *target == '/' ? '_' : *target;
+        if (*target == '/' && n < 63)
+            ret[n++] = '_';
+    }
+    ret[n] = '\0';
+}
+
+int64_t df_workflow_deadline(int64_t timed_out_at_us, int64_t now_us)
+{
+    if (timed_out_at_us == 0)
+        return DF_WORKFLOW_DEADLINE_SECONDS;
+    int64_t seconds = (timed_out_at_us - now_us) / 1000000;
+    return seconds < 1 ? 1 : seconds;
+}
+
+/* ---- parameters ---- */
+
+int df_workflow_parameters(const cJSON *parameters, const cJSON *declared, cJSON **ret,
+                           struct df_err *err)
+{
+    DF_JSON cJSON *kept = NULL;
+    if (parameters && !(kept = cJSON_CreateObject()))
+        return df_fail_oom(err);
+    for (const cJSON *p = parameters ? parameters->child : NULL; p; p = p->next) {
+        const cJSON *row = cJSON_GetObjectItemCaseSensitive(declared, p->string);
+        if ((!declared || cJSON_IsTrue(row)) &&
+            df_json_add(kept, p->string, cJSON_Duplicate(p, true), err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(kept);
+    return 0;
+}
+
+const cJSON *df_workflow_next_parameter(const cJSON *parameters, const char *last)
+{
+    const cJSON *best = NULL;
+    for (const cJSON *p = parameters ? parameters->child : NULL; p; p = p->next)
+        if ((!last || strcmp(p->string, last) > 0) &&
+            (!best || strcmp(p->string, best->string) < 0))
+            best = p;
+    return best;
+}
