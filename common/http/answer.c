@@ -102,17 +102,28 @@ char *df_url_host(const char *url)
                         : strndup(host, strcspn(host, ":/"));
 }
 
-char *df_url_escape(const char *s)
+void df_url_add_escaped(struct df_buf *out, const char *s)
 {
-    DF_BUF struct df_buf b = DF_BUF_INIT(3 * strlen(s));
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
         if (is_unreserved(c))
-            (void)df_buf_addc(&b, *s);
+            (void)df_buf_addc(out, *s);
         else
-            (void)df_buf_addf(&b, "%%%02X", c);
+            (void)df_buf_addf(out, "%%%02X", c);
     }
+}
+
+char *df_url_escape(const char *s)
+{
+    DF_BUF struct df_buf b = DF_BUF_INIT(3 * strlen(s));
+    df_url_add_escaped(&b, s);
     return df_buf_take(&b);
+}
+
+void df_url_add_parameter(struct df_buf *url, const char *name, const char *value)
+{
+    (void)df_buf_addf(url, "%c%s=", strchr(df_buf_str(url), '?') ? '&' : '?', name);
+    df_url_add_escaped(url, value);
 }
 
 int df_http_date(const char *text, int64_t *ret_real_us)

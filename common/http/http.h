@@ -146,6 +146,15 @@ bool df_url_same_origin(const char *one, const char *other);
 
 /* Percent-encodes a path segment or query value. The caller frees; NULL if out of memory. */
 char *df_url_escape(const char *s);
+/* The same, appended. */
+void df_url_add_escaped(struct df_buf *out, const char *s);
+
+/* A parameter of a query, not encoded. Borrowed. */
+struct df_http_parameter {
+    const char *name, *value;
+};
+/* Appends it to a URL, behind the query that it has, or as its first. */
+void df_url_add_parameter(struct df_buf *url, const char *name, const char *value);
 
 /* Call once per process, before other threads start. */
 int df_http_global_init(struct df_err *err) DF_MUST_CHECK;

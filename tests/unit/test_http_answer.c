@@ -124,6 +124,16 @@ static void escaping_leaves_only_unreserved_characters(void **state)
     }
 }
 
+static void a_parameter_is_added_to_the_query_or_begins_it(void **state)
+{
+    DF_BUF struct df_buf url = DF_BUF_INIT(100);
+    (void)state;
+    (void)df_buf_adds(&url, "https://x/y");
+    df_url_add_parameter(&url, "a", "1 2");
+    df_url_add_parameter(&url, "b", "");
+    assert_string_equal(df_buf_str(&url), "https://x/y?a=1%202&b=");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -131,6 +141,7 @@ int main(void)
         cmocka_unit_test(loopback_is_recognised_in_all_its_forms),
         cmocka_unit_test(check_turns_statuses_and_problems_into_failures),
         cmocka_unit_test(escaping_leaves_only_unreserved_characters),
+        cmocka_unit_test(a_parameter_is_added_to_the_query_or_begins_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
