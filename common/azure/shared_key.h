@@ -6,11 +6,7 @@
 #ifndef DF_AZURE_SHARED_KEY_H
 #define DF_AZURE_SHARED_KEY_H
 
-#include "common/base/buf.h"
-
-struct df_azure_parameter {
-    const char *name, *value; /* not escaped */
-};
+#include "common/http/http.h"
 
 /* What of a request is signed. All borrowed; texts that a request does not have are "". */
 struct df_azure_request {
@@ -19,7 +15,7 @@ struct df_azure_request {
     const char *content_md5, *content_type, *if_match, *if_none_match;
     const char *headers; /* x-ms-..., each "name:value\n", lower-case and sorted by name */
     const char *path;    /* of the URL, as it is sent */
-    const struct df_azure_parameter *query; /* sorted by name */
+    const struct df_http_parameter *query; /* sorted by name */
     size_t query_len;
 };
 

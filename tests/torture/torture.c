@@ -575,6 +575,7 @@ static int local_modules(struct df_err *err)
     return 0;
 }
 
+#include "tests/torture/buckets.h"
 #include "tests/torture/terrakube.h"
 
 static const struct {
@@ -589,6 +590,7 @@ static const struct {
                  {"blob", blob_life},
                  {"blob in objects", blob_in_objects},
                  {"blob in secrets", blob_in_secrets},
+                 {"buckets", buckets_refused},
                  {"redact", redaction},
                  {"files", files},
                  {"trees", trees},

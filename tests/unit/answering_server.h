@@ -13,9 +13,9 @@
 
 enum { ANSWERS = 16 };
 
-/* What was asked; owned. */
+/* What was asked; owned. query: "a=1&b=2", decoded. */
 struct asked {
-    char *method, *url, *type, *token, *body;
+    char *method, *url, *query, *type, *token, *body;
 };
 
 struct answer {
@@ -50,6 +50,15 @@ static inline enum MHD_Result answering_say(struct MHD_Connection *c, unsigned s
     return result;
 }
 
+static inline enum MHD_Result answering_parameter(void *cls, enum MHD_ValueKind kind,
+                                                  const char *name, const char *value)
+{
+    struct df_buf *query = cls;
+    (void)kind;
+    (void)df_buf_addf(query, "%s%s=%s", query->len ? "&" : "", name, value ? value : "");
+    return MHD_YES;
+}
+
 static inline enum MHD_Result answering_handle(void *cls, struct MHD_Connection *c, const char *url,
                                                const char *method, const char *version,
                                                const char *upload, size_t *upload_size, void **con)
@@ -70,13 +79,18 @@ static inline enum MHD_Result answering_handle(void *cls, struct MHD_Connection 
     const char *include = MHD_lookup_connection_value(c, MHD_GET_ARGUMENT_KIND, "include");
     const char *type = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Content-Type");
     const char *token = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
+    DF_BUF struct df_buf query = DF_BUF_INIT(DF_LIMIT_URL);
+    (void)MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, answering_parameter, &query);
     unsigned i = s->n_asked < s->n_answers ? s->n_asked : s->n_answers - 1;
     if (s->n_asked == ANSWERS || !s->n_answers)
         abort();
-    s->asked[s->n_asked++] = (struct asked){
-        answering_copy(method),
-        df_strf("%s%s%s", url, include ? "?include=" : "", include ? include : ""),
-        answering_copy(type), answering_copy(token), answering_copy(df_buf_str(body))};
+    s->asked[s->n_asked++] =
+        (struct asked){answering_copy(method),
+                       df_strf("%s%s%s", url, include ? "?include=" : "", include ? include : ""),
+                       answering_copy(df_buf_str(&query)),
+                       answering_copy(type),
+                       answering_copy(token),
+                       answering_copy(df_buf_str(body))};
     return s->answers[i].status ? answering_say(c, s->answers[i].status, s->answers[i].body)
                                 : MHD_NO;
 }
@@ -114,6 +128,7 @@ static inline void answering_forget(struct answering_server *s)
     for (unsigned i = 0; i < s->n_asked; i++) {
         free(s->asked[i].method);
         free(s->asked[i].url);
+        free(s->asked[i].query);
         free(s->asked[i].type);
         free(s->asked[i].token);
         free(s->asked[i].body);
