@@ -4,24 +4,22 @@
  */
 #include "common/aws/credentials.h"
 
-#include <pthread.h>
-
 #include "common/aws/profile.h"
 #include "common/aws/sts.h"
 #include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/token_cache.h"
 #include "common/http/http.h"
 #include "common/json/json.h"
 
-enum { EARLY_S = 300, METADATA_MS = 2000, SOURCE_MS = 10000 };
+enum { METADATA_MS = 2000, SOURCE_MS = 10000 };
 
 struct df_aws_credentials {
-    char *region;         /* NULL: the keys were given, and there are no others */
-    pthread_mutex_t lock; /* also held while a source is asked: one request, not one a thread */
-    struct df_aws_keys keys;
-    int64_t asked_ms; /* monotonic: when a refusal last asked the source; 0: never */
+    char *region;             /* NULL: the keys were given, and there are no others */
+    struct df_aws_keys given; /* all NULL with a region */
+    struct df_token_cache cache;
 };
 
 static const char *env_or(const char *name, const char *otherwise)
@@ -258,36 +256,6 @@ void df_aws_credentials_source(const struct df_aws_credentials *c, struct df_buf
         (void)df_buf_adds(out, s->words);
 }
 
-static int fetch_keys(struct df_aws_credentials *c, struct df_err *err)
-{
-    const struct source *s = find_source();
-    DF_AWS_KEYS k = {0};
-    if (!s)
-        return df_fail(err, DF_ERR_USER,
-                       "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
-                       "AWS_PROFILE, or give the pod an identity");
-    if (s->get(c->region, &k, err) < 0)
-        return df_err_wrap(err, "AWS credentials (%s)", s->name);
-    if (df_str_empty(k.access_key) || df_str_empty(k.secret_key))
-        return df_fail(err, DF_ERR_USER, "AWS credentials (%s): the answer has no keys", s->name);
-    df_aws_keys_wipe(&c->keys);
-    c->keys = k;
-    k = (struct df_aws_keys){0};
-    return 0;
-}
-
-static bool is_due(const struct df_aws_credentials *c)
-{
-    const struct df_aws_keys *k = &c->keys;
-    return c->region && (!k->access_key || (k->expires_us && k->expires_us - df_real_us() <
-                                                                 (int64_t)EARLY_S * 1000000));
-}
-
-static bool is_over(const struct df_aws_keys *k)
-{
-    return !k->access_key || (k->expires_us && k->expires_us <= df_real_us());
-}
-
 static int copy_keys(const struct df_aws_keys *from, struct df_aws_keys *to, struct df_err *err)
 {
     to->expires_us = from->expires_us;
@@ -297,70 +265,61 @@ static int copy_keys(const struct df_aws_keys *from, struct df_aws_keys *to, str
     return df_str_set(&to->token, from->token, err);
 }
 
-/* Keys that are still good outlast a source that does not answer. */
-int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret,
-                           struct df_err *err)
+static int find_keys(const char *region, struct df_aws_keys *k, struct df_err *err)
 {
-    struct df_err why = {0};
-    DF_AWS_KEYS k = {0};
-    (void)pthread_mutex_lock(&c->lock);
-    int result = is_due(c) ? fetch_keys(c, &why) : 0;
-    if (result < 0 && !is_over(&c->keys))
-        result = 0;
-    if (result == 0)
-        result = copy_keys(&c->keys, &k, &why);
-    (void)pthread_mutex_unlock(&c->lock);
-    if (result < 0)
-        return df_err_pass_needed(err, &why);
-    *ret = k;
-    k = (struct df_aws_keys){0};
+    const struct source *s = find_source();
+    if (!s)
+        return df_fail(err, DF_ERR_USER,
+                       "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, "
+                       "AWS_PROFILE, or give the pod an identity");
+    if (s->get(region, k, err) < 0)
+        return df_err_wrap(err, "AWS credentials (%s)", s->name);
+    if (df_str_empty(k->access_key) || df_str_empty(k->secret_key))
+        return df_fail(err, DF_ERR_USER, "AWS credentials (%s): the answer has no keys", s->name);
     return 0;
 }
 
-static bool are_same(const struct df_aws_keys *a, const struct df_aws_keys *b)
+static int fetch_keys(void *arg, struct df_token *ret, struct df_err *err)
 {
-    return df_streq(a->access_key, b->access_key) && df_streq(a->secret_key, b->secret_key) &&
-           df_streq(a->token ? a->token : "", b->token ? b->token : "");
+    const struct df_aws_credentials *c = arg;
+    DF_AWS_KEYS k = {0};
+    if ((c->region ? find_keys(c->region, &k, err) : copy_keys(&c->given, &k, err)) < 0)
+        return -1;
+    ret->id = DF_TAKE(k.access_key);
+    ret->text = DF_TAKE(k.secret_key);
+    ret->session = DF_TAKE(k.token);
+    df_token_ends(ret, k.expires_us ? k.expires_us : INT64_MAX);
+    return 0;
+}
+
+int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret,
+                           struct df_err *err)
+{
+    DF_TOKEN t = {0};
+    if (df_token_cache_get(&c->cache, &t, err) < 0)
+        return -1;
+    int64_t expires_us = t.until_us == INT64_MAX ? 0 : t.until_us;
+    *ret = (struct df_aws_keys){DF_TAKE(t.id), DF_TAKE(t.text), DF_TAKE(t.session), expires_us};
+    return 0;
 }
 
 /* A file may be half written, a source away: then the next refusal asks once more. */
 bool df_aws_credentials_refused(struct df_aws_credentials *c, const struct df_aws_keys *keys)
 {
-    int64_t now_ms = df_mono_ms();
-    (void)pthread_mutex_lock(&c->lock);
-    bool is_due = !c->asked_ms || now_ms - c->asked_ms >= DF_AWS_ASK_AGAIN_MS;
-    if (c->region && are_same(&c->keys, keys) && is_due) {
-        c->asked_ms = now_ms;
-        (void)!fetch_keys(c, NULL);
-    }
-    bool has_others = !are_same(&c->keys, keys);
-    (void)pthread_mutex_unlock(&c->lock);
-    return has_others;
+    const struct df_token refused = {
+        .text = keys->secret_key, .id = keys->access_key, .session = keys->token};
+    return c->region && df_token_cache_renew(&c->cache, &refused, DF_AWS_ASK_AGAIN_MS);
 }
 
-int df_aws_credentials_new(const char *region, struct df_aws_credentials **ret, struct df_err *err)
-{
-    struct df_aws_credentials *c = calloc(1, sizeof(*c));
-    char *copy = strdup(region);
-    if (!c || !copy) {
-        free(c);
-        free(copy);
-        return df_fail_oom(err);
-    }
-    c->region = copy;
-    (void)pthread_mutex_init(&c->lock, NULL);
-    *ret = c;
-    return 0;
-}
-
-int df_aws_credentials_given(const struct df_aws_keys *keys, struct df_aws_credentials **ret,
-                             struct df_err *err)
+/* Either with a region or with keys. */
+static int new_credentials(const char *region, const struct df_aws_keys *given,
+                           struct df_aws_credentials **ret, struct df_err *err)
 {
     struct df_aws_credentials *c = calloc(1, sizeof(*c));
     if (!c)
         return df_fail_oom(err);
-    (void)pthread_mutex_init(&c->lock, NULL);
-    if (copy_keys(keys, &c->keys, err) < 0) {
+    df_token_cache_init(&c->cache, fetch_keys, c);
+    if (df_str_set(&c->region, region, err) < 0 || copy_keys(given, &c->given, err) < 0) {
         df_aws_credentials_free(c);
         return -1;
     }
@@ -368,12 +327,24 @@ int df_aws_credentials_given(const struct df_aws_keys *keys, struct df_aws_crede
     return 0;
 }
 
+int df_aws_credentials_new(const char *region, struct df_aws_credentials **ret, struct df_err *err)
+{
+    static const struct df_aws_keys none = {0};
+    return new_credentials(region, &none, ret, err);
+}
+
+int df_aws_credentials_given(const struct df_aws_keys *keys, struct df_aws_credentials **ret,
+                             struct df_err *err)
+{
+    return new_credentials(NULL, keys, ret, err);
+}
+
 void df_aws_credentials_free(struct df_aws_credentials *c)
 {
     if (!c)
         return;
-    df_aws_keys_wipe(&c->keys);
-    (void)pthread_mutex_destroy(&c->lock);
+    df_aws_keys_wipe(&c->given);
+    df_token_cache_free(&c->cache);
     free(c->region);
     free(c);
 }

@@ -17,7 +17,7 @@
 #define JWT_BEARER "urn%3Aietf%3Aparams%3Aoauth%3Aclient-assertion-type%3Ajwt-bearer"
 
 struct df_azure_credentials {
-    struct df_oauth_cache cache;
+    struct df_token_cache cache;
     char *key; /* that was given; or NULL */
 };
 
@@ -66,7 +66,7 @@ struct asking {
 };
 
 /* proof: "client_secret=" or "client_assertion=" and its escaped value. */
-static int ask_authority(const struct asking *a, const char *proof, struct df_oauth_token *t,
+static int ask_authority(const struct asking *a, const char *proof, struct df_token *t,
                          struct df_err *err)
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf body = DF_BUF_INIT(4 * DF_LIMIT_OAUTH_ANSWER);
@@ -88,7 +88,7 @@ static int ask_authority(const struct asking *a, const char *proof, struct df_oa
 }
 
 /* escaped is taken. */
-static int prove(const struct asking *a, const char *as, char *escaped, struct df_oauth_token *t,
+static int prove(const struct asking *a, const char *as, char *escaped, struct df_token *t,
                  struct df_err *err)
 {
     char *proof = escaped ? df_strf("%s%s", as, escaped) : NULL;
@@ -108,7 +108,7 @@ static int find_application(const char *resource, const char *with, struct askin
     return tenant ? 0 : -1;
 }
 
-static int get_by_federation(const char *resource, const char *path, struct df_oauth_token *t,
+static int get_by_federation(const char *resource, const char *path, struct df_token *t,
                              struct df_err *err)
 {
     char *assertion = NULL;
@@ -119,7 +119,7 @@ static int get_by_federation(const char *resource, const char *path, struct df_o
     return prove(&a, "client_assertion_type=" JWT_BEARER "&client_assertion=", assertion, t, err);
 }
 
-static int get_by_secret(const char *resource, const char *secret, struct df_oauth_token *t,
+static int get_by_secret(const char *resource, const char *secret, struct df_token *t,
                          struct df_err *err)
 {
     struct asking a;
@@ -131,13 +131,13 @@ static int get_by_secret(const char *resource, const char *secret, struct df_oau
 int df_azure_check_application(const struct df_azure_application *a, struct df_err *err)
 {
     const struct asking asking = {a->client, a->tenant, MANAGER};
-    DF_OAUTH_TOKEN t = {0};
+    DF_TOKEN t = {0};
     return prove(&asking, "client_secret=", df_url_escape(a->secret), &t, err);
 }
 
 /* ---- a managed identity ------------------------------------------------------------------------ */
 
-static int get_by_identity(const char *resource, struct df_oauth_token *t, struct df_err *err)
+static int get_by_identity(const char *resource, struct df_token *t, struct df_err *err)
 {
     const char *endpoint = env_of("IDENTITY_ENDPOINT"), *client = env_of("AZURE_CLIENT_ID");
     const char *metadata = env_or("AZURE_POD_IDENTITY_AUTHORITY_HOST", "http://169.254.169.254");
@@ -160,7 +160,7 @@ static int get_by_identity(const char *resource, struct df_oauth_token *t, struc
 
 /* ---- the choice ---------------------------------------------------------------------------------- */
 
-static int fetch_for(const char *resource, struct df_oauth_token *ret, struct df_err *err)
+static int fetch_for(const char *resource, struct df_token *ret, struct df_err *err)
 {
     const char *file = env_of("AZURE_FEDERATED_TOKEN_FILE"),
                *secret = env_of("AZURE_CLIENT_SECRET");
@@ -169,7 +169,7 @@ static int fetch_for(const char *resource, struct df_oauth_token *ret, struct df
                     : get_by_identity(resource, ret, err);
 }
 
-static int fetch_token(void *arg, struct df_oauth_token *ret, struct df_err *err)
+static int fetch_token(void *arg, struct df_token *ret, struct df_err *err)
 {
     (void)arg;
     return fetch_for(STORAGE, ret, err);
@@ -177,7 +177,7 @@ static int fetch_token(void *arg, struct df_oauth_token *ret, struct df_err *err
 
 int df_azure_token(const char *resource, char **ret, struct df_err *err)
 {
-    DF_OAUTH_TOKEN token = {0};
+    DF_TOKEN token = {0};
     if (fetch_for(resource, &token, err) < 0)
         return -1;
     *ret = DF_TAKE(token.text);
@@ -190,16 +190,19 @@ int df_azure_credentials_get(struct df_azure_credentials *c, struct df_azure_gra
     const char *key = c->key ? c->key : env_of("AZURE_STORAGE_KEY");
     const char *sas = env_of("AZURE_STORAGE_SAS_TOKEN");
     ret->kind = key ? DF_AZURE_KEY : sas ? DF_AZURE_SAS : DF_AZURE_TOKEN;
-    if (ret->kind == DF_AZURE_TOKEN)
-        return df_oauth_cache_get(&c->cache, &ret->text, err);
-    ret->text = strdup(key ? key : *sas == '?' ? sas + 1 : sas);
-    return ret->text ? 0 : df_fail_oom(err);
+    if (ret->kind != DF_AZURE_TOKEN)
+        return df_str_set(&ret->text, key ? key : *sas == '?' ? sas + 1 : sas, err);
+    DF_TOKEN token = {0};
+    if (df_token_cache_get(&c->cache, &token, err) < 0)
+        return -1;
+    ret->text = DF_TAKE(token.text);
+    return 0;
 }
 
 void df_azure_credentials_refused(struct df_azure_credentials *c, const struct df_azure_grant *g)
 {
     if (g->kind == DF_AZURE_TOKEN)
-        df_oauth_cache_refused(&c->cache, g->text);
+        df_token_cache_forget(&c->cache, g->text);
 }
 
 int df_azure_credentials_new(struct df_azure_credentials **ret, struct df_err *err)
@@ -207,7 +210,7 @@ int df_azure_credentials_new(struct df_azure_credentials **ret, struct df_err *e
     struct df_azure_credentials *c = calloc(1, sizeof(*c));
     if (!c)
         return df_fail_oom(err);
-    df_oauth_cache_init(&c->cache, fetch_token, NULL);
+    df_token_cache_init(&c->cache, fetch_token, NULL);
     *ret = c;
     return 0;
 }
@@ -231,6 +234,6 @@ void df_azure_credentials_free(struct df_azure_credentials *c)
     if (!c)
         return;
     df_str_wipe(&c->key);
-    df_oauth_cache_free(&c->cache);
+    df_token_cache_free(&c->cache);
     free(c);
 }

@@ -17,7 +17,7 @@
 enum { LIFE_S = 3600 };
 
 struct df_gcp_credentials {
-    struct df_oauth_cache cache;
+    struct df_token_cache cache;
     cJSON *given; /* owned, a secret; or NULL */
 };
 
@@ -57,7 +57,7 @@ static int make_assertion(const cJSON *file, const char *audience, struct df_buf
     return df_jwt_sign(claims, key, df_json_str(file, "private_key_id"), out, err);
 }
 
-static int get_by_key(const cJSON *file, struct df_oauth_token *t, struct df_err *err)
+static int get_by_key(const cJSON *file, struct df_token *t, struct df_err *err)
 {
     const char *url = df_json_str(file, "token_uri");
     DF_CLEANUP(df_buf_wipe) struct df_buf body = DF_BUF_INIT(DF_LIMIT_OAUTH_ANSWER);
@@ -118,7 +118,7 @@ static int print_exchange(const cJSON *file, char **ret, struct df_err *err)
 }
 
 /* {"accessToken", "expireTime"} */
-static int impersonate(const char *url, struct df_oauth_token *t, struct df_err *err)
+static int impersonate(const char *url, struct df_token *t, struct df_err *err)
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf header = DF_BUF_INIT(DF_LIMIT_OAUTH_ANSWER);
     DF_SECRET_JSON cJSON *answer = NULL;
@@ -129,12 +129,14 @@ static int impersonate(const char *url, struct df_oauth_token *t, struct df_err 
         return -1;
     const char *text = df_json_str(answer, "accessToken");
     const char *until = df_json_str(answer, "expireTime");
-    if (!text || !until || df_time_parse(until, &t->expires_us, NULL) < 0)
+    int64_t until_us = 0;
+    if (!text || !until || df_time_parse(until, &until_us, NULL) < 0)
         return df_fail(err, DF_ERR_SYSTEM, "impersonation: no accessToken with expireTime");
+    df_token_ends(t, until_us);
     return df_str_set(&t->text, text, err);
 }
 
-static int get_by_federation(const cJSON *file, struct df_oauth_token *t, struct df_err *err)
+static int get_by_federation(const cJSON *file, struct df_token *t, struct df_err *err)
 {
     const char *url = member(file, "token_url", err);
     const char *as = df_json_str(file, "service_account_impersonation_url");
@@ -152,7 +154,7 @@ static int get_by_federation(const cJSON *file, struct df_oauth_token *t, struct
 
 /* ---- the chain ------------------------------------------------------------------------------------- */
 
-static int get_by_metadata(struct df_oauth_token *t, struct df_err *err)
+static int get_by_metadata(struct df_token *t, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *answer = NULL;
     DF_FREE char *url = df_strf(
@@ -162,7 +164,7 @@ static int get_by_metadata(struct df_oauth_token *t, struct df_err *err)
     return df_oauth_ask(&q, &answer, err) < 0 ? -1 : df_oauth_take(answer, WHAT, t, err);
 }
 
-static int get_by_document(const cJSON *file, struct df_oauth_token *t, struct df_err *err)
+static int get_by_document(const cJSON *file, struct df_token *t, struct df_err *err)
 {
     const char *type = df_json_str(file, "type");
     return df_streq(type, "service_account")    ? get_by_key(file, t, err)
@@ -174,7 +176,7 @@ static int get_by_document(const cJSON *file, struct df_oauth_token *t, struct d
                                                           type ? type : "");
 }
 
-static int get_by_file(const char *path, struct df_oauth_token *t, struct df_err *err)
+static int get_by_file(const char *path, struct df_token *t, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *file = NULL;
     if (df_json_load(path, DF_LIMIT_OAUTH_ANSWER, &file, err) < 0)
@@ -184,7 +186,7 @@ static int get_by_file(const char *path, struct df_oauth_token *t, struct df_err
                : 0;
 }
 
-static int fetch_token(void *arg, struct df_oauth_token *ret, struct df_err *err)
+static int fetch_token(void *arg, struct df_token *ret, struct df_err *err)
 {
     const struct df_gcp_credentials *c = arg;
     if (c->given)
@@ -195,12 +197,16 @@ static int fetch_token(void *arg, struct df_oauth_token *ret, struct df_err *err
 
 int df_gcp_credentials_get(struct df_gcp_credentials *c, char **ret, struct df_err *err)
 {
-    return df_oauth_cache_get(&c->cache, ret, err);
+    DF_TOKEN token = {0};
+    if (df_token_cache_get(&c->cache, &token, err) < 0)
+        return -1;
+    *ret = DF_TAKE(token.text);
+    return 0;
 }
 
 void df_gcp_credentials_refused(struct df_gcp_credentials *c, const char *token)
 {
-    df_oauth_cache_refused(&c->cache, token);
+    df_token_cache_forget(&c->cache, token);
 }
 
 int df_gcp_credentials_new(struct df_gcp_credentials **ret, struct df_err *err)
@@ -208,7 +214,7 @@ int df_gcp_credentials_new(struct df_gcp_credentials **ret, struct df_err *err)
     struct df_gcp_credentials *c = calloc(1, sizeof(*c));
     if (!c)
         return df_fail_oom(err);
-    df_oauth_cache_init(&c->cache, fetch_token, c);
+    df_token_cache_init(&c->cache, fetch_token, c);
     *ret = c;
     return 0;
 }
@@ -231,6 +237,6 @@ void df_gcp_credentials_free(struct df_gcp_credentials *c)
     if (!c)
         return;
     df_json_wipe(c->given);
-    df_oauth_cache_free(&c->cache);
+    df_token_cache_free(&c->cache);
     free(c);
 }

@@ -5,14 +5,7 @@
 #include "common/base/parse.h"
 #include "common/http/http.h"
 
-enum { EARLY_S = 300, LIFE_S = 3600, SOURCE_MS = 10000 };
-
-void df_oauth_token_wipe(struct df_oauth_token *t)
-{
-    df_str_wipe(&t->text);
-}
-
-/* ---- asking ---------------------------------------------------------------------------------- */
+enum { LIFE_S = 3600, SOURCE_MS = 10000 };
 
 int df_oauth_ask(const struct df_oauth_question *q, cJSON **ret, struct df_err *err)
 {
@@ -41,8 +34,7 @@ int df_oauth_ask(const struct df_oauth_question *q, cJSON **ret, struct df_err *
     return result;
 }
 
-int df_oauth_take(const cJSON *answer, const char *what, struct df_oauth_token *t,
-                  struct df_err *err)
+int df_oauth_take(const cJSON *answer, const char *what, struct df_token *t, struct df_err *err)
 {
     const char *text = df_json_str(answer, "access_token");
     const char *life = df_json_str(answer, "expires_in");
@@ -51,58 +43,6 @@ int df_oauth_take(const cJSON *answer, const char *what, struct df_oauth_token *
         return df_fail(err, DF_ERR_SYSTEM, "%s: no access_token", what);
     if (life && df_parse_i64(life, 0, INT32_MAX, &life_s, err) < 0)
         return df_err_wrap(err, "%s: expires_in", what);
-    t->expires_us = df_real_us() + life_s * 1000000;
+    df_token_ends(t, df_real_us() + life_s * 1000000);
     return df_str_set(&t->text, text, err);
-}
-
-/* ---- the cache ------------------------------------------------------------------------------- */
-
-void df_oauth_cache_init(struct df_oauth_cache *c,
-                         int (*fetch)(void *arg, struct df_oauth_token *ret, struct df_err *err),
-                         void *arg)
-{
-    *c = (struct df_oauth_cache){.fetch = fetch, .arg = arg};
-    (void)pthread_mutex_init(&c->lock, NULL);
-}
-
-void df_oauth_cache_free(struct df_oauth_cache *c)
-{
-    df_oauth_token_wipe(&c->token);
-    (void)pthread_mutex_destroy(&c->lock);
-}
-
-static int renew(struct df_oauth_cache *c, struct df_err *err)
-{
-    DF_OAUTH_TOKEN t = {0};
-    if (c->fetch(c->arg, &t, err) < 0)
-        return -1;
-    df_oauth_token_wipe(&c->token);
-    c->token = t;
-    t = (struct df_oauth_token){0};
-    return 0;
-}
-
-/* A token that is still good outlasts a source that does not answer. */
-int df_oauth_cache_get(struct df_oauth_cache *c, char **ret, struct df_err *err)
-{
-    struct df_err why = {0};
-    (void)pthread_mutex_lock(&c->lock);
-    int64_t left_us = c->token.text ? c->token.expires_us - df_real_us() : 0;
-    int result = left_us < (int64_t)EARLY_S * 1000000 ? renew(c, &why) : 0;
-    if (result < 0 && left_us > 0)
-        result = 0;
-    char *copy = result == 0 ? strdup(c->token.text) : NULL;
-    (void)pthread_mutex_unlock(&c->lock);
-    if (result < 0)
-        return df_err_pass_needed(err, &why);
-    *ret = copy;
-    return copy ? 0 : df_fail_oom(err);
-}
-
-void df_oauth_cache_refused(struct df_oauth_cache *c, const char *token)
-{
-    (void)pthread_mutex_lock(&c->lock);
-    if (df_streq(c->token.text, token))
-        df_oauth_token_wipe(&c->token);
-    (void)pthread_mutex_unlock(&c->lock);
 }

@@ -1,4 +1,5 @@
 /* Scenarios of torture.c: drivers of buckets, and what proves who asks. */
+#include "common/base/token_cache.h"
 #include "common/blob/azblob.h"
 #include "common/blob/gcs.h"
 #include "common/blob/s3.h"
@@ -39,4 +40,23 @@ static int buckets_refused(struct df_err *err)
         df_gcs_bucket_new(&gcs, &b, err) < 0 || refused_bucket(b, err) < 0)
         return -1;
     return df_azblob_bucket_new(&azblob, &b, err) < 0 ? -1 : refused_bucket(b, err);
+}
+
+static int fetch_token(void *arg, struct df_token *ret, struct df_err *err)
+{
+    (void)arg;
+    df_token_ends(ret, INT64_MAX);
+    return df_str_set(&ret->text, "token", err) < 0 ? -1 : df_str_set(&ret->id, "id", err);
+}
+
+static int token_kept(struct df_err *err)
+{
+    struct df_token_cache cache;
+    DF_TOKEN t = {0};
+    df_token_cache_init(&cache, fetch_token, NULL);
+    int result = df_token_cache_get(&cache, &t, err);
+    if (result == 0 && df_token_cache_renew(&cache, &t, 0))
+        DF_BUG("another token");
+    df_token_cache_free(&cache);
+    return result;
 }

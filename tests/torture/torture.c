@@ -591,6 +591,7 @@ static const struct {
                  {"blob in objects", blob_in_objects},
                  {"blob in secrets", blob_in_secrets},
                  {"buckets", buckets_refused},
+                 {"kept token", token_kept},
                  {"redact", redaction},
                  {"files", files},
                  {"trees", trees},

@@ -1,44 +1,16 @@
 #include "spawner/store/vault/kv2_token.h"
 
-#include <pthread.h>
-
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "common/base/token_cache.h"
 #include "common/kube/config.h"
 #include "spawner/store/vault/sources.h"
 
 struct df_kv2_token {
     struct df_kv2_server server;
     const cJSON *auth;
-    pthread_mutex_t lock; /* also held during a login: one request, not one a thread */
-    char *token;          /* of the last login; or NULL */
-    int64_t until_ms;     /* monotonic: it is renewed by another login; INT64_MAX: never */
-    int64_t failed_ms;    /* when the last login failed */
-    struct df_err failure;
+    struct df_token_cache cache; /* of logins */
 };
-
-int df_kv2_token_new(const struct df_kv2_server *server, const cJSON *auth,
-                     struct df_kv2_token **ret, struct df_err *err)
-{
-    struct df_kv2_token *t = calloc(1, sizeof(*t));
-    if (!t)
-        return df_fail_oom(err);
-    t->server = *server;
-    t->auth = auth;
-    t->failed_ms = -1;
-    (void)pthread_mutex_init(&t->lock, NULL);
-    *ret = t;
-    return 0;
-}
-
-void df_kv2_token_free(struct df_kv2_token *t)
-{
-    if (!t)
-        return;
-    df_str_wipe(&t->token);
-    (void)pthread_mutex_destroy(&t->lock);
-    free(t);
-}
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
@@ -82,24 +54,24 @@ static int print_login(const cJSON *kubernetes, char **ret, struct df_err *err)
     return *ret ? 0 : df_fail_oom(err);
 }
 
-/* The token is replaced after two thirds of its life. */
-static int take_login(struct df_kv2_token *t, const cJSON *answer, const char *path,
-                      struct df_err *err)
+/* The token is replaced after two thirds of its life, and not used any more. */
+static int take_login(const struct df_kv2_token *t, const cJSON *answer, const char *path,
+                      struct df_token *ret, struct df_err *err)
 {
     const char *token = df_json_str(answer, "auth.client_token");
     int64_t life_s = df_json_int(answer, "auth.lease_duration", 0);
     if (df_str_empty(token))
         return df_source_fail(err, DF_ERR_DENIED, "POST %s/v1/%s: the answer has no token",
                               t->server.url, path);
-    df_str_wipe(&t->token);
-    t->until_ms =
-        life_s > 0 && life_s < INT32_MAX ? df_mono_ms() + life_s * 1000 * 2 / 3 : INT64_MAX;
-    t->token = strdup(token);
-    return t->token ? 0 : df_fail_oom(err);
+    ret->renew_us =
+        life_s > 0 && life_s < INT32_MAX ? df_real_us() + life_s * 1000000 * 2 / 3 : INT64_MAX;
+    ret->until_us = ret->renew_us;
+    return df_str_set(&ret->text, token, err);
 }
 
-static int log_in(struct df_kv2_token *t, struct df_err *err)
+static int log_in(void *arg, struct df_token *ret, struct df_err *err)
 {
+    const struct df_kv2_token *t = arg;
     const cJSON *kubernetes = df_json_at(t->auth, "kubernetes");
     DF_FREE char *path = df_strf("auth/%s/login", df_json_str(kubernetes, "mount"));
     DF_SECRET_JSON cJSON *answer = NULL;
@@ -116,41 +88,42 @@ static int log_in(struct df_kv2_token *t, struct df_err *err)
         return -1;
     if (status == 404)
         return df_source_fail(err, DF_ERR_DENIED, "POST %s/v1/%s: status 404", t->server.url, path);
-    return take_login(t, answer, path, err);
+    return take_login(t, answer, path, ret, err);
 }
 
-/* asked_ms: a login that failed since then has failed for this caller, too. Otherwise each of many
- * would wait for a server that is away, one after the other. */
-static int ensure_login(struct df_kv2_token *t, const char *refused, int64_t asked_ms,
-                        struct df_err *err)
+/* ---- the token --------------------------------------------------------------------------------- */
+
+int df_kv2_token_new(const struct df_kv2_server *server, const cJSON *auth,
+                     struct df_kv2_token **ret, struct df_err *err)
 {
-    if (t->token && df_mono_ms() < t->until_ms && !df_streq(t->token, refused))
-        return 0;
-    if (t->failed_ms >= asked_ms)
-        return df_err_pass(err, &t->failure);
-    struct df_err why = {0};
-    if (log_in(t, &why) == 0)
-        return 0;
-    df_str_wipe(&t->token);
-    t->failed_ms = df_mono_ms();
-    t->failure = why;
-    return df_err_pass(err, &why);
+    struct df_kv2_token *t = calloc(1, sizeof(*t));
+    if (!t)
+        return df_fail_oom(err);
+    t->server = *server;
+    t->auth = auth;
+    df_token_cache_init(&t->cache, log_in, t);
+    *ret = t;
+    return 0;
+}
+
+void df_kv2_token_free(struct df_kv2_token *t)
+{
+    if (!t)
+        return;
+    df_token_cache_free(&t->cache);
+    free(t);
 }
 
 int df_kv2_token_get(struct df_kv2_token *t, const char *refused, char **ret, struct df_err *err)
 {
     const char *file = df_json_str(t->auth, "tokenFile");
-    int64_t asked_ms = df_mono_ms();
-    char *copy = NULL;
+    DF_TOKEN token = {0};
     if (file)
         return read_file(file, ret, err);
-    (void)pthread_mutex_lock(&t->lock);
-    int result = ensure_login(t, refused, asked_ms, err);
-    if (result == 0)
-        copy = strdup(t->token);
-    (void)pthread_mutex_unlock(&t->lock);
-    if (result < 0)
+    if (refused)
+        df_token_cache_forget(&t->cache, refused);
+    if (df_token_cache_get(&t->cache, &token, err) < 0)
         return -1;
-    *ret = copy;
-    return copy ? 0 : df_fail_oom(err);
+    *ret = DF_TAKE(token.text);
+    return 0;
 }
