@@ -241,7 +241,7 @@ images: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
 ## make the custom resource definitions in rbac/crds anew
 .PHONY: crds
 crds: $(B)/tools/schemas
-	@for k in executors runs taskactions audittrails; do \
+	@for k in $$($< list); do \
 	  $< $$k >rbac/crds/$$k.yaml || exit 1; done
 
 ## make the schemas of documents in spawner/api/openapi.yaml anew

@@ -4,25 +4,16 @@
 
 #define PAGE_DEFAULT 100
 #define PAGE_MAX 1000
+#define FILTERS_MAX 4      /* members of a kind by which a list is filtered */
 #define PAGE_SCAN_MAX 2000 /* documents that one request with a filter reads */
 
 /* ---- filters ---- */
 
-static const struct filter {
-    enum df_kind kind;
-    const char *name;  /* of the query parameter: one word, or several separated by commas */
-    const char *path;  /* what it is compared with */
-    const char *words; /* that it may be */
-} filters[] = {
-    {DF_KIND_EXECUTOR, "state", "status.state", DF_EXECUTOR_STATES},
-    {DF_KIND_EXECUTOR, "status", "status.status", DF_EXECUTOR_STATUSES},
-    {DF_KIND_RUN, "phase", "status.phase", DF_RUN_PHASES},
-};
-
 /* What a request wants of a list. */
 struct wanted {
-    const struct df_selector *selector;         /* NULL: any label */
-    const char *values[DF_ARRAY_SIZE(filters)]; /* of each filter; NULL: not asked for */
+    const struct df_selector *selector;   /* NULL: any label */
+    const struct df_state_member *states; /* of the kind; NULL: it has none */
+    const char *values[FILTERS_MAX];      /* of each of them; NULL: not asked for */
 };
 
 /* Is the word of n bytes one of these? */
@@ -38,13 +29,13 @@ static bool is_listed(const char *words, char separator, const char *word, size_
     return false;
 }
 
-static int check_value(const struct filter *f, const char *value, struct df_err *err)
+static int check_value(const struct df_state_member *m, const char *value, struct df_err *err)
 {
     for (const char *word = value;; word++) {
         size_t n = strcspn(word, ",");
-        if (!is_listed(f->words, '|', word, n))
+        if (!is_listed(m->words, '|', word, n))
             return df_fail(err, DF_ERR_USER, "?%s=%.64s: must be of %s, separated by commas",
-                           f->name, value, f->words);
+                           m->query, value, m->words);
         word += n;
         if (!*word)
             return 0;
@@ -54,10 +45,10 @@ static int check_value(const struct filter *f, const char *value, struct df_err 
 static int read_filters(const struct df_request *req, enum df_kind kind, struct wanted *ret,
                         bool *ret_any, struct df_err *err)
 {
-    for (size_t i = 0; i < DF_ARRAY_SIZE(filters); i++) {
-        const struct filter *f = &filters[i];
-        const char *value = f->kind == kind ? df_request_query(req, f->name) : NULL;
-        if (value && check_value(f, value, err) < 0)
+    const struct df_state_member *m = ret->states = df_kind_row(kind)->shown.states;
+    for (size_t i = 0; m && m[i].path; i++) {
+        const char *value = m[i].query ? df_request_query(req, m[i].query) : NULL;
+        if (value && check_value(&m[i], value, err) < 0)
             return -1;
         ret->values[i] = value;
         *ret_any = *ret_any || value;
@@ -67,8 +58,8 @@ static int read_filters(const struct df_request *req, enum df_kind kind, struct 
 
 static bool is_wanted(const struct wanted *w, const cJSON *item)
 {
-    for (size_t i = 0; i < DF_ARRAY_SIZE(filters); i++) {
-        const char *value = w->values[i] ? df_json_str(item, filters[i].path) : NULL;
+    for (size_t i = 0; w->states && w->states[i].path; i++) {
+        const char *value = w->values[i] ? df_json_str(item, w->states[i].path) : NULL;
         if (w->values[i] && !(value && is_listed(w->values[i], ',', value, strlen(value))))
             return false;
     }

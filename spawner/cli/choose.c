@@ -25,15 +25,25 @@ static bool is_listed(const char *words, char separator, const char *word, size_
     return false;
 }
 
+/* False if one of the members may be any word. words: all that they may be. */
+static bool has_words(const struct df_state_member *m, struct df_buf *words)
+{
+    for (; m->path && m->words; m++)
+        (void)df_buf_addf(words, "%s%s", words->len ? "|" : "", m->words);
+    return !m->path;
+}
+
 static int check_states(const char *states, const struct df_shown *kind, struct df_err *err)
 {
+    DF_BUF struct df_buf words = DF_BUF_INIT(DF_KIB);
     if (!kind->states)
         return df_fail(err, DF_ERR_USER, "--state is for executors, runs and taskactions");
-    for (const char *s = states; *s; s += *s == ',') {
+    bool any = !has_words(kind->states, &words);
+    for (const char *s = states; *s && !any; s += *s == ',') {
         size_t n = strcspn(s, ",");
-        if (kind->state_words && !is_listed(kind->state_words, '|', s, n))
+        if (!is_listed(df_buf_str(&words), '|', s, n))
             return df_fail(err, DF_ERR_USER, "--state \"%.*s\": is not a state of %s: %s", (int)n,
-                           s, kind->plural, kind->state_words);
+                           s, kind->plural, df_buf_str(&words));
         s += n;
     }
     return 0;
@@ -41,9 +51,9 @@ static int check_states(const char *states, const struct df_shown *kind, struct 
 
 static bool has_state(const struct df_shown *kind, const cJSON *item, const char *states)
 {
-    for (const char *const *path = kind->states; *path; path++) {
-        const char *value = df_json_str(item, *path);
-        if (!value && df_streq(*path, "status.phase"))
+    for (const struct df_state_member *m = kind->states; m->path; m++) {
+        const char *value = df_json_str(item, m->path);
+        if (!value && df_streq(m->path, "status.phase"))
             value = "Pending"; /* not reconciled yet */
         if (value && is_listed(states, ',', value, strlen(value)))
             return true;

@@ -101,7 +101,7 @@ static void offer_names(const struct completion *c, const struct df_shown *kind,
     const cJSON *item = NULL;
     cJSON_ArrayForEach (item, df_json_at(page, "items")) {
         const char *name = df_json_str(item, kind->id);
-        const char *state = kind->states ? df_json_str(item, kind->states[0]) : NULL;
+        const char *state = kind->states ? df_json_str(item, kind->states[0].path) : NULL;
         if (name)
             offer(c, before, name, state);
     }
@@ -250,8 +250,10 @@ static void offer_states(struct completion *c)
     const char *comma = strrchr(c->typed, ',');
     DF_FREE char *before = strndup(c->typed, comma ? (size_t)(comma - c->typed) + 1 : 0);
     const struct df_shown *kind = c->positionals ? kind_named(c->positional[0]) : NULL;
-    if (before && kind && kind->state_words)
-        offer_words(c, before, kind->state_words);
+    const struct df_state_member *m = kind ? kind->states : NULL;
+    for (; before && m && m->path; m++)
+        if (m->words)
+            offer_words(c, before, m->words);
 }
 
 /* Offers titles in a form that is easy to type: "last-run". */

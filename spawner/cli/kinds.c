@@ -1,6 +1,6 @@
 /*
- * The kinds that `get` and `describe` show, in this order: columns and details of each kind, the
- * table kinds[], the text of cells, and the requests that fetch documents.
+ * What `get` and `describe` show: the kinds, then those things that are no documents; the text of
+ * cells, and the requests that fetch documents.
  */
 #include "spawner/cli/kinds.h"
 
@@ -13,53 +13,6 @@
 #include "spawner/model/labels.h"
 #include "spawner/model/model.h"
 
-static const struct df_column executor_columns[] = {
-    {"NAME", "metadata.name", DF_CELL_TEXT, false},
-    {"STATE", "status.state", DF_CELL_TEXT, false},
-    {"STATUS", "status", DF_CELL_STATUS, false},
-    {"LAST RUN", "status.lastRun.name", DF_CELL_TEXT, false, 2},
-    {"PHASE", "status.lastRun.phase", DF_CELL_TEXT, false, 1},
-    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false, 3},
-    {"REVISION", "status.revision", DF_CELL_TEXT, true},
-    {"RUNTIME", "spec.runtime.name", DF_CELL_TEXT, true},
-    {"VERSION", "spec.runtime.version", DF_CELL_TEXT, true},
-    {"CREATOR", "status.creator", DF_CELL_TEXT, true},
-    {"SOURCE", "spec.source.url", DF_CELL_TEXT, true},
-    {"FOLDER", "spec.source.folder", DF_CELL_TEXT, true},
-    {0}};
-
-static const struct df_column run_columns[] = {
-    {"NAME", "metadata.name", DF_CELL_TEXT, false},
-    {"EXECUTOR", "spec.executorRef.name", DF_CELL_TEXT, false, 5},
-    {"ACTION", "spec.action", DF_CELL_TEXT, false, 2},
-    {"PHASE", "status.phase", DF_CELL_TEXT, false},
-    {"REASON", "status", DF_CELL_REASON, false, 1},
-    {"PLAN", "status.planSummary", DF_CELL_CHANGES, false},
-    {"TOOK", "status", DF_CELL_SPAN, false, 4},
-    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false, 3},
-    {"WAITS SINCE", "status.waiting.since", DF_CELL_AGE, true},
-    {"WAITS FOR", "status.waiting.message", DF_CELL_TEXT, true},
-    {"REQUESTED BY", "spec.requestedBy", DF_CELL_TEXT, true},
-    {"APPROVED BY", "status.approvedBy", DF_CELL_TEXT, true},
-    {"COMMIT", "status.source.commit", DF_CELL_SHORT, true},
-    {"TOOL", "status.tool.name", DF_CELL_TEXT, true},
-    {"VERSION", "status.tool.version", DF_CELL_TEXT, true},
-    {0}};
-
-static const struct df_column task_columns[] = {
-    {"NAME", "metadata.name", DF_CELL_TEXT, false},
-    {"OF", "spec", DF_CELL_OWNER, false, 5},
-    {"ACTION", "spec.action", DF_CELL_TEXT, false, 1},
-    {"REASON", "status.reason", DF_CELL_TEXT, false},
-    {"EXIT CODE", "status.exitCode", DF_CELL_TEXT, false, 4},
-    {"PLAN", "status.planSummary", DF_CELL_CHANGES, false, 2},
-    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, false, 3},
-    {"ENGINE", "spec.engine", DF_CELL_TEXT, true},
-    {"HOST", "status.claimedBy.host", DF_CELL_TEXT, true},
-    {"PROCESS", "status.claimedBy.pid", DF_CELL_TEXT, true},
-    {"COMMIT", "status.source.commit", DF_CELL_SHORT, true},
-    {0}};
-
 static const struct df_column secret_columns[] = {
     {"NAME", "name", DF_CELL_TEXT, false},
     {"KEYS", "keys", DF_CELL_LIST, false},
@@ -68,17 +21,6 @@ static const struct df_column secret_columns[] = {
     {"SOURCE", "source", DF_CELL_TEXT, false, 2},
     {"OWNER", "owner", DF_CELL_TEXT, true},
     {"MESSAGE", "message", DF_CELL_TEXT, true},
-    {0}};
-
-static const struct df_column integration_columns[] = {
-    {"NAME", "metadata.name", DF_CELL_TEXT, false},
-    {"PROVIDER", "spec.provider", DF_CELL_TEXT, false},
-    {"SECRET", "spec.secretRef.name", DF_CELL_TEXT, false, 1},
-    {"EXECUTORS", "spec.executors", DF_CELL_LIST, false, 2},
-    {"LAST USED", "status.lastUsedAt", DF_CELL_AGE, false, 3},
-    {"BY", "status.lastUsedBy", DF_CELL_TEXT, false, 4},
-    {"OWNER", "status.owner", DF_CELL_TEXT, true},
-    {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, true},
     {0}};
 
 static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, false},
@@ -91,170 +33,75 @@ static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, fals
                                                  {"DETAIL", "detail", DF_CELL_TEXT, true},
                                                  {0}};
 
-/* ---- details, for describe ---- */
-
-static const struct df_column executor_details[] = {
-    {"Name", "metadata.name", DF_CELL_TEXT, false},
-    {"Labels", "metadata.labels", DF_CELL_LABELS, false},
-    {"Description", "spec.description", DF_CELL_TEXT, false},
-    {"State", "status.state", DF_CELL_TEXT, false},
-    {"Status", "status.status", DF_CELL_TEXT, false},
-    {"Errored state", "status.erroredStates", DF_CELL_ERRORED, false},
-    {"Revision", "status.revision", DF_CELL_TEXT, false},
-    {"Source", "spec.source.url", DF_CELL_TEXT, false},
-    {"Kind", "spec.source.kind", DF_CELL_TEXT, false},
-    {"Branch", "spec.source.branch", DF_CELL_TEXT, false},
-    {"Tag", "spec.source.tag", DF_CELL_TEXT, false},
-    {"Commit", "spec.source.commit", DF_CELL_TEXT, false},
-    {"Folder", "spec.source.folder", DF_CELL_TEXT, false},
-    {"Tool", "spec.runtime.name", DF_CELL_TEXT, false},
-    {"Tool version", "spec.runtime.version", DF_CELL_TEXT, false},
-    {"Applied with", "status.tool.name", DF_CELL_TEXT, false},
-    {"Variables", "spec.variables", DF_CELL_KEYS, false},
-    {"Variable files", "spec.variableFiles", DF_CELL_LIST, false},
-    {"Environment", "spec.environment", DF_CELL_NAMES, false},
-    {"Arguments", "spec.arguments", DF_CELL_LIST, false},
-    {"Storage", "spec.storage.type", DF_CELL_TEXT, false},
-    {"Storage path", "spec.storage.path", DF_CELL_TEXT, false},
-    {"Moving to", "status.movingTo.type", DF_CELL_TEXT, false},
-    {"State kept in", "status.formerStorage.storage.type", DF_CELL_TEXT, false},
-    {"Kept at", "status.formerStorage.storage.path", DF_CELL_TEXT, false},
-    {"Kept since", "status.formerStorage.run", DF_CELL_TEXT, false},
-    {"Approval", "spec.approval", DF_CELL_TEXT, false},
-    {"Runs so far", "status.runCounter", DF_CELL_TEXT, false},
-    {"Last run", "status.lastRun.name", DF_CELL_TEXT, false},
-    {"Last phase", "status.lastRun.phase", DF_CELL_TEXT, false},
-    {"Creator", "status.creator", DF_CELL_TEXT, false},
-    {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
-    {0}};
-
-static const struct df_column run_details[] = {
-    {"Name", "metadata.name", DF_CELL_TEXT, false},
-    {"Executor", "spec.executorRef.name", DF_CELL_TEXT, false},
-    {"Action", "spec.action", DF_CELL_TEXT, false},
-    {"Phase", "status.phase", DF_CELL_TEXT, false},
-    {"Reason", "status.reason", DF_CELL_TEXT, false},
-    {"Message", "status.message", DF_CELL_TEXT, false},
-    {"Waits since", "status.waiting.since", DF_CELL_TEXT, false},
-    {"Waits for", "status.waiting.message", DF_CELL_TEXT, false},
-    {"Beside", "status.beside", DF_CELL_TEXT, false},
-    {"Plan", "status.planSummary", DF_CELL_CHANGES, false},
-    {"Applied", "status.applySummary", DF_CELL_CHANGES, false},
-    {"Variables", "spec.variables", DF_CELL_KEYS, false},
-    {"Sealed variables", "spec.sealed.variables", DF_CELL_LIST, false},
-    {"Sealed files", "spec.sealed.files", DF_CELL_LIST, false},
-    {"Passed environment", "spec.sealed.environment", DF_CELL_LIST, false},
-    {"Arguments", "spec.arguments", DF_CELL_LIST, false},
-    {"Commit", "status.source.commit", DF_CELL_TEXT, false},
-    {"Files", "status.source.treeDigest", DF_CELL_TEXT, false},
-    {"Tool", "status.tool.name", DF_CELL_TEXT, false},
-    {"Tool version", "status.tool.version", DF_CELL_TEXT, false},
-    {"Requested by", "spec.requestedBy", DF_CELL_TEXT, false},
-    {"Decided by", "spec.decision.by", DF_CELL_TEXT, false},
-    {"Decision", "spec.decision.verdict", DF_CELL_TEXT, false},
-    {"Canceled by", "spec.cancel.by", DF_CELL_TEXT, false},
-    {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
-    {"Took", "status", DF_CELL_SPAN, false},
-    {0}};
-
-static const struct df_column task_details[] = {
-    {"Name", "metadata.name", DF_CELL_TEXT, false},
-    {"Run", "spec.runRef.name", DF_CELL_TEXT, false},
-    {"Action", "spec.action", DF_CELL_TEXT, false},
-    {"Engine", "spec.engine", DF_CELL_TEXT, false},
-    {"Locks", "spec.targetResource", DF_CELL_TEXT, false},
-    {"Organization", "spec.terrakube.organizationName", DF_CELL_TEXT, false},
-    {"Workspace", "spec.terrakube.workspaceName", DF_CELL_TEXT, false},
-    {"Job", "spec.terrakube.job", DF_CELL_TEXT, false},
-    {"Type", "spec.terrakube.type", DF_CELL_TEXT, false},
-    {"Plan of", "spec.planFrom", DF_CELL_TEXT, false},
-    {"Workflow", "spec.workflow.workflowId", DF_CELL_TEXT, false},
-    {"Image", "spec.workflow.executionBundle", DF_CELL_TEXT, false},
-    {"Parameters", "spec.workflow.parameters", DF_CELL_KEYS, false},
-    {"Waits for", "status.lockedBy", DF_CELL_TEXT, false},
-    {"Waits since", "status.waiting.since", DF_CELL_TEXT, false},
-    {"Waits for", "status.waiting.message", DF_CELL_TEXT, false},
-    {"Kept as", "status.engineRef.kind", DF_CELL_TEXT, false},
-    {"Called", "status.engineRef.name", DF_CELL_TEXT, false},
-    {"Reason", "status.reason", DF_CELL_TEXT, false},
-    {"Message", "status.message", DF_CELL_TEXT, false},
-    {"Exit code", "status.exitCode", DF_CELL_TEXT, false},
-    {"Plan", "status.planSummary", DF_CELL_CHANGES, false},
-    {"Host", "status.claimedBy.host", DF_CELL_TEXT, false},
-    {"Process", "status.claimedBy.pid", DF_CELL_TEXT, false},
-    {"Commit", "status.source.commit", DF_CELL_TEXT, false},
-    {"Tool", "status.tool.name", DF_CELL_TEXT, false},
-    {"Tool version", "status.tool.version", DF_CELL_TEXT, false},
-    {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
-    {0}};
-
-static const struct df_column integration_details[] = {
-    {"Name", "metadata.name", DF_CELL_TEXT, false},
-    {"Description", "spec.description", DF_CELL_TEXT, false},
-    {"Provider", "spec.provider", DF_CELL_TEXT, false},
-    {"Executors", "spec.executors", DF_CELL_LIST, false},
-    {"Secret", "spec.secretRef.name", DF_CELL_TEXT, false},
-    {"Role to assume", "spec.assumeRole.roleArn", DF_CELL_TEXT, false},
-    {"Session", "spec.assumeRole.duration", DF_CELL_TEXT, false},
-    {"Role by identity", "spec.webIdentity.roleArn", DF_CELL_TEXT, false},
-    {"Client", "spec.workloadIdentity.clientId", DF_CELL_TEXT, false},
-    {"Subscription", "spec.workloadIdentity.subscriptionId", DF_CELL_TEXT, false},
-    {"Federation", "spec.federation.provider", DF_CELL_TEXT, false},
-    {"Service account", "spec.federation.serviceAccount", DF_CELL_TEXT, false},
-    {"Last used", "status.lastUsedAt", DF_CELL_TEXT, false},
-    {"Last used by", "status.lastUsedBy", DF_CELL_TEXT, false},
-    {"Owner", "status.owner", DF_CELL_TEXT, false},
-    {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
-    {0}};
-
-static const char *const executor_states[] = {"status.state", "status.status", NULL};
-static const char *const run_states[] = {"status.phase", NULL};
-static const char *const task_states[] = {"status.reason", NULL};
-
-static const struct df_shown kinds[] = {
-    {"executors", "executor", "executors|executor|exec|ex", "metadata.name", executor_states,
-     DF_EXECUTOR_STATES "|" DF_EXECUTOR_STATUSES, executor_columns, executor_details},
-    {"runs", "run", "runs|run", "metadata.name", run_states, DF_RUN_PHASES, run_columns,
-     run_details},
-    {"taskactions", "taskaction", "taskactions|taskaction|tasks|task|steps|step", "metadata.name",
-     task_states, NULL, task_columns, task_details},
-    {"integrations", "integration", "integrations|integration", "metadata.name", NULL, NULL,
-     integration_columns, integration_details},
-    {"secrets", "secret", "secrets|secret", "name", NULL, NULL, secret_columns, NULL},
-    {"audit", "audit", "audit", "at", NULL, NULL, audit_columns, NULL},
+/* What is not a document. */
+static const struct df_shown others[] = {
+    {"secrets", "secret", "secrets|secret", "name", NULL, secret_columns, NULL},
+    {"audit", "audit", "audit", "at", NULL, audit_columns, NULL},
 };
 
 const struct df_shown *df_shown_nth(size_t n)
 {
-    return n < DF_ARRAY_SIZE(kinds) ? &kinds[n] : NULL;
+    if (n < DF_KIND_COUNT)
+        return &df_kind_row((enum df_kind)n)->shown;
+    n -= DF_KIND_COUNT;
+    return n < DF_ARRAY_SIZE(others) ? &others[n] : NULL;
 }
 
 const struct df_shown *df_shown_of(const char *plural)
 {
-    for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++)
-        if (df_streq(kinds[i].plural, plural))
-            return &kinds[i];
+    const struct df_shown *kind;
+    for (size_t i = 0; (kind = df_shown_nth(i)); i++)
+        if (df_streq(kind->plural, plural))
+            return kind;
     DF_BUG("there is no kind %s", plural);
+}
+
+const struct df_kind_row *df_kind_called(const char *typed)
+{
+    for (int kind = 0; kind < DF_KIND_COUNT; kind++)
+        if (df_streq(df_kind_name((enum df_kind)kind), typed))
+            return df_kind_row((enum df_kind)kind);
+    return NULL;
+}
+
+const struct df_kind_row *df_kind_shown(const struct df_shown *shown)
+{
+    for (int kind = 0; kind < DF_KIND_COUNT; kind++)
+        if (&df_kind_row((enum df_kind)kind)->shown == shown)
+            return df_kind_row((enum df_kind)kind);
+    return NULL;
+}
+
+static int fail_unknown(const char *typed, struct df_err *err)
+{
+    const struct df_shown *kind;
+    const char *best = NULL;
+    size_t distance = SIZE_MAX;
+    DF_BUF struct df_buf names = DF_BUF_INIT(DF_KIB);
+    for (size_t i = 0; (kind = df_shown_nth(i)); i++) {
+        df_nearest(typed, kind->plural, &best, &distance);
+        (void)df_buf_addf(&names, "%s%s",
+                          !i                    ? ""
+                          : df_shown_nth(i + 1) ? ", "
+                                                : " and ",
+                          kind->plural);
+    }
+    if (best)
+        return df_fail(err, DF_ERR_USER, "unknown kind \"%s\"; did you mean %s?", typed, best);
+    return df_fail(err, DF_ERR_USER, "unknown kind \"%s\"; there are %s", typed,
+                   df_buf_str(&names));
 }
 
 int df_shown_find(const char *typed, const struct df_shown **ret, struct df_err *err)
 {
-    for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++) {
-        if (df_args_word(kinds[i].names, typed)) {
-            *ret = &kinds[i];
+    const struct df_shown *kind;
+    for (size_t i = 0; (kind = df_shown_nth(i)); i++) {
+        if (df_args_word(kind->names, typed)) {
+            *ret = kind;
             return 0;
         }
     }
-    const char *best = NULL;
-    size_t distance = SIZE_MAX;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(kinds); i++)
-        df_nearest(typed, kinds[i].plural, &best, &distance);
-    if (best)
-        return df_fail(err, DF_ERR_USER, "unknown kind \"%s\"; did you mean %s?", typed, best);
-    return df_fail(err, DF_ERR_USER,
-                   "unknown kind \"%s\"; there are executors, runs, taskactions, integrations, "
-                   "secrets and audit",
-                   typed);
+    return fail_unknown(typed, err);
 }
 
 /* ---- cells ---- */

@@ -36,12 +36,22 @@ void df_control_notify(struct df_control *c, const char *name)
     df_standby_notify(c, name);
 }
 
+typedef int (*reconciler)(struct df_control *c, const char *name, int64_t *ret_wake_us,
+                          struct df_err *err);
+
+/* NULL: a kind of which nothing follows. */
+static const reconciler reconcilers[DF_KIND_COUNT] = {
+    [DF_KIND_EXECUTOR] = df_reconcile_executor,
+    [DF_KIND_RUN] = df_reconcile_run,
+    [DF_KIND_TASK_ACTION] = df_reconcile_task,
+};
+
 /* The store notifies of the service's own writes in the writer's thread (store.h), so a pass that
  * wrote its own document decides itself whether another pass follows. */
 static void on_change(void *arg, const struct df_store_event *event)
 {
     struct df_control *c = arg;
-    if (!atomic_load(&c->working) || event->is_noop)
+    if (!atomic_load(&c->working) || event->is_noop || !reconcilers[event->kind])
         return;
     if (event->is_external)
         df_queue_wake(c->queue, event->kind, event->name);
@@ -77,7 +87,8 @@ static int wake_unfinished(struct df_control *c, struct df_err *err)
 {
     for (int kind = 0; kind < DF_KIND_COUNT; kind++) {
         struct kind_walk w = {c, (enum df_kind)kind};
-        if (df_store_each(c->s->store, w.kind, DF_LABEL_UNFINISHED "=true", wake_doc, &w, err) < 0)
+        if (reconcilers[kind] &&
+            df_store_each(c->s->store, w.kind, DF_LABEL_UNFINISHED "=true", wake_doc, &w, err) < 0)
             return df_err_wrap(err, "look for what is unfinished");
     }
     return 0;
@@ -94,15 +105,6 @@ static int wake_busy(const cJSON *executor, void *arg, struct df_err *err)
 }
 
 /* ---- the workers ---- */
-
-typedef int (*reconciler)(struct df_control *c, const char *name, int64_t *ret_wake_us,
-                          struct df_err *err);
-
-static const reconciler reconcilers[DF_KIND_COUNT] = {
-    [DF_KIND_EXECUTOR] = df_reconcile_executor,
-    [DF_KIND_RUN] = df_reconcile_run,
-    [DF_KIND_TASK_ACTION] = df_reconcile_task,
-};
 
 static void set_log_context(const struct df_queue_key *key)
 {

@@ -113,5 +113,6 @@ void df_let_go(struct df_spawner *s, const char *name_space)
     if (df_store_each(s->store, DF_KIND_TASK_ACTION, DF_LABEL_LIVE "=true", end_step, s, &err) < 0)
         df_warn("what is under way is not ended: %s", err.message);
     for (int kind = 0; kind < DF_KIND_COUNT; kind++)
-        let_go_all(s, (enum df_kind)kind);
+        if (df_kind_row((enum df_kind)kind)->is_custom_resource)
+            let_go_all(s, (enum df_kind)kind);
 }

@@ -3,8 +3,7 @@
  * not have: the API server drops them from every resource, and says so only to who applied it.
  */
 #include "spawner/doctor/checks.h"
-#include "spawner/model/tables.h"
-#include "spawner/model/workflow.h"
+#include "spawner/model/model.h"
 
 #define PUBLISHED "/openapi/v3/apis/" DF_API_VERSION
 
@@ -58,11 +57,9 @@ static int compare_fields(const struct df_field *fields, const cJSON *schema, co
 
 static const cJSON *find_schema(enum df_kind kind, const cJSON *schemas)
 {
-    static const char *const names[DF_KIND_COUNT] = {
-        [DF_KIND_EXECUTOR] = "dev.dayfly.v1alpha1.Executor",
-        [DF_KIND_RUN] = "dev.dayfly.v1alpha1.Run",
-        [DF_KIND_TASK_ACTION] = "dev.dayfly.v1alpha1.TaskAction"};
-    return df_json_at(member(schemas, names[kind]), "properties.spec");
+    char name[64];
+    (void)snprintf(name, sizeof(name), "dev.dayfly.v1alpha1.%s", df_kind_name(kind));
+    return df_json_at(member(schemas, name), "properties.spec");
 }
 
 /* A definition that is not published yet misses nothing. */
@@ -72,13 +69,13 @@ static int find_missing(enum df_kind kind, const cJSON *schemas, struct df_strs 
     const cJSON *schema = find_schema(kind, schemas);
     if (!schema)
         return 0;
-    if (compare_fields(df_spec_table(kind), schema, "spec", missing, err) < 0)
+    if (compare_fields(df_kind_row(kind)->spec, schema, "spec", missing, err) < 0)
         return -1;
-    if (kind != DF_KIND_TASK_ACTION)
-        return 0;
-    return compare_fields(df_workflow_rows, schema, "spec", missing, err) < 0
-               ? -1
-               : compare_fields(df_terrakube_rows, schema, "spec", missing, err);
+    const struct df_field *const *other = df_kind_row(kind)->other_specs;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(df_kind_row(kind)->other_specs) && other[i]; i++)
+        if (compare_fields(other[i], schema, "spec", missing, err) < 0)
+            return -1;
+    return 0;
 }
 
 static int tell_missing(struct df_doctor_context *p, enum df_kind kind,
@@ -110,6 +107,8 @@ int df_check_definitions(struct df_doctor_context *p, bool *ret_complete, struct
     const cJSON *schemas = df_json_at(published, "components.schemas");
     for (int kind = 0; kind < DF_KIND_COUNT; kind++) {
         DF_STRS struct df_strs missing = {0};
+        if (!df_kind_row((enum df_kind)kind)->is_custom_resource)
+            continue;
         if (find_missing((enum df_kind)kind, schemas, &missing, err) < 0)
             return -1;
         if (missing.len == 0)

@@ -11,8 +11,6 @@
 
 /* ---- custom resources ---- */
 
-static const char *const plurals[] = {"executors", "runs", "taskactions", "audittrails"};
-
 static bool serves(const cJSON *resources, const char *plural)
 {
     const cJSON *r;
@@ -20,6 +18,25 @@ static bool serves(const cJSON *resources, const char *plural)
         if (df_streq(df_json_str(r, "name"), plural))
             return true;
     return false;
+}
+
+static int check_one_served(const cJSON *resources, const char *plural, struct df_err *err)
+{
+    return serves(resources, plural)
+               ? 0
+               : df_fail(err, DF_ERR_NOT_FOUND,
+                         "the cluster has no %s of " DF_API_VERSION ": apply rbac/crds, or the "
+                         "chart's definitions, of version " DF_VERSION,
+                         plural);
+}
+
+static int check_served(const cJSON *resources, struct df_err *err)
+{
+    for (int kind = 0; kind < DF_KIND_COUNT; kind++)
+        if (df_kind_row((enum df_kind)kind)->is_custom_resource &&
+            check_one_served(resources, df_kind_plural((enum df_kind)kind), err) < 0)
+            return -1;
+    return check_one_served(resources, "audittrails", err);
 }
 
 /* Appends the versions of the API group that the cluster has ("dayfly.dev/v1beta1"); nothing if it
@@ -77,12 +94,8 @@ int df_check_custom_resources(struct df_doctor_context *p, struct df_err *err)
                        "the chart's definitions, of version " DF_VERSION,
                        versions.len ? "; it has " : "", df_buf_str(&versions));
     }
-    for (size_t i = 0; i < DF_ARRAY_SIZE(plurals); i++)
-        if (!serves(df_json_at(list, "resources"), plurals[i]))
-            return df_fail(err, DF_ERR_NOT_FOUND,
-                           "the cluster has no %s of " DF_API_VERSION ": apply rbac/crds, or the "
-                           "chart's definitions, of version " DF_VERSION,
-                           plurals[i]);
+    if (check_served(df_json_at(list, "resources"), err) < 0)
+        return -1;
     if (df_check_definitions(p, &is_complete, err) < 0)
         return df_err_wrap(err, "the definitions of the custom resources");
     if (is_complete)

@@ -115,6 +115,7 @@ static bool shares_authority(const struct df_config *c)
     return c->tls_secret != NULL;
 }
 
+#define EACH_KIND NULL /* as a resource: every kind that is a custom resource */
 #define DOCUMENT_VERBS                                                                             \
     {                                                                                              \
         "get", "list", "watch", "create", "update", "patch", "delete"                              \
@@ -142,12 +143,8 @@ static const struct required_right {
     {posts_on_tasks, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
     {hands_over, "", "secrets", NULL, {"create", "delete"}, NULL},
     {hands_over, "batch", "jobs", NULL, {"patch"}, NULL},
-    {stores_documents, DF_API_GROUP, "executors", NULL, DOCUMENT_VERBS, NULL},
-    {stores_documents, DF_API_GROUP, "runs", NULL, DOCUMENT_VERBS, NULL},
-    {stores_documents, DF_API_GROUP, "taskactions", NULL, DOCUMENT_VERBS, NULL},
-    {stores_documents, DF_API_GROUP, "executors", "status", {"update"}, NULL},
-    {stores_documents, DF_API_GROUP, "runs", "status", {"update"}, NULL},
-    {stores_documents, DF_API_GROUP, "taskactions", "status", {"update"}, NULL},
+    {stores_documents, DF_API_GROUP, EACH_KIND, NULL, DOCUMENT_VERBS, NULL},
+    {stores_documents, DF_API_GROUP, EACH_KIND, "status", {"update"}, NULL},
     {stores_documents,
      DF_API_GROUP,
      "audittrails",
@@ -208,6 +205,19 @@ static int check_required(struct df_doctor_context *p, const struct required_rig
     return 0;
 }
 
+static int check_each_kind(struct df_doctor_context *p, const struct required_right *r,
+                           const char *subject, struct df_err *err)
+{
+    struct required_right one = *r;
+    for (int kind = 0; kind < DF_KIND_COUNT; kind++) {
+        one.resource = df_kind_plural((enum df_kind)kind);
+        if (df_kind_row((enum df_kind)kind)->is_custom_resource &&
+            check_required(p, &one, subject, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 /* The name of the account whose rights are checked, for messages. */
 static char *name_subject(const struct df_doctor_context *p)
 {
@@ -227,10 +237,12 @@ int df_check_rights(struct df_doctor_context *p, struct df_err *err)
     DF_FREE char *subject = name_subject(p);
     if (!subject)
         return df_fail_oom(err);
-    for (size_t i = 0; i < DF_ARRAY_SIZE(required_rights); i++)
-        if (required_rights[i].needed(&p->config) &&
-            check_required(p, &required_rights[i], subject, err) < 0)
+    for (size_t i = 0; i < DF_ARRAY_SIZE(required_rights); i++) {
+        const struct required_right *r = &required_rights[i];
+        if (r->needed(&p->config) &&
+            (r->resource ? check_required : check_each_kind)(p, r, subject, err) < 0)
             return -1;
+    }
     if (p->counts[DF_LEVEL_FAIL] + p->counts[DF_LEVEL_WARN] == before)
         df_finding(p, DF_LEVEL_OK, "%s may do all that the spawner does in the namespace %s%s%s",
                    subject, p->service_ns, p->config.kube_step_space ? ", and for steps in " : "",

@@ -25,8 +25,10 @@ static int fill_source_kind(cJSON *doc, struct df_err *err)
     return df_json_add_str(df_json_object_at(spec, "source"), "kind", kind, err);
 }
 
-static int fill_storage(cJSON *doc, struct df_err *err)
+static int fill_executor(cJSON *doc, struct df_err *err)
 {
+    if (fill_source_kind(doc, err) < 0)
+        return -1;
     return df_storage_fill(cJSON_GetObjectItemCaseSensitive(doc, "spec"),
                            df_json_str(doc, "metadata.name"), err);
 }
@@ -51,7 +53,7 @@ static void check_overrides(const cJSON *doc, const struct df_path *root, struct
     const cJSON *fields = df_json_at(doc, "spec");
     if (df_streq(df_json_str(fields, "action"), dry_run))
         return;
-    for (const struct df_field *row = df_spec_table(DF_KIND_RUN); row->name; row++) {
+    for (const struct df_field *row = df_run_spec; row->name; row++) {
         const struct df_path here = {&spec, row->name, 0};
         if (df_streq(row->only, dry_run) && df_json_at(fields, row->name))
             df_fault(f, &here, "is for a dry-run alone; change the executor for other runs");
@@ -99,21 +101,73 @@ static int check_ephemeral_keys(const cJSON *doc, const struct df_path *root, st
     return 0;
 }
 
-static void check_task(const cJSON *doc, const struct df_path *root, struct df_faults *f)
+static void check_provider_stays(const cJSON *doc, const cJSON *old, const struct df_path *root,
+                                 struct df_faults *f)
 {
+    const struct df_path spec = {root, "spec", 0}, here = {&spec, "provider", 0};
+    const char *was = df_json_str(old, "spec.provider");
+    if (was && !df_streq(was, df_json_str(doc, "spec.provider")))
+        df_fault(f, &here, "cannot be changed: it is %s; make another integration", was);
+}
+
+/* ---- each kind ---- */
+
+/* A valid document and the one that it replaces (NULL: none). -1 if it could not be checked. */
+typedef int kind_check(const cJSON *doc, const cJSON *old, const struct df_path *root,
+                       struct df_faults *f, struct df_err *err);
+
+static int check_executor(const cJSON *doc, const cJSON *old, const struct df_path *root,
+                          struct df_faults *f, struct df_err *err)
+{
+    if (old) {
+        check_folder_stays(doc, old, root, f);
+        check_storage_stays(doc, old, root, f);
+    }
+    return f->count ? 0 : check_ephemeral_keys(doc, root, f, err);
+}
+
+static int check_run(const cJSON *doc, const cJSON *old, const struct df_path *root,
+                     struct df_faults *f, struct df_err *err)
+{
+    (void)old;
+    (void)err;
+    check_overrides(doc, root, f);
+    df_state_command_check(doc, root, f);
+    return 0;
+}
+
+static int check_task(const cJSON *doc, const cJSON *old, const struct df_path *root,
+                      struct df_faults *f, struct df_err *err)
+{
+    (void)old;
+    (void)err;
     if (df_task_is_workflow(doc)) {
         df_workflow_check(doc, root, f);
-        return;
+        return 0;
     }
     check_plan_from(doc, root, f);
     df_state_command_check(doc, root, f);
+    return 0;
 }
 
-static void check_run(const cJSON *doc, const struct df_path *root, struct df_faults *f)
+static int check_integration(const cJSON *doc, const cJSON *old, const struct df_path *root,
+                             struct df_faults *f, struct df_err *err)
 {
-    check_overrides(doc, root, f);
-    df_state_command_check(doc, root, f);
+    (void)err;
+    check_provider_stays(doc, old, root, f);
+    return 0;
 }
+
+/* What the fields alone do not say of a kind. NULL: nothing. */
+static const struct {
+    int (*fill)(cJSON *doc, struct df_err *err); /* before the check */
+    kind_check *check;                           /* after that of the fields */
+} rules[DF_KIND_COUNT] = {
+    [DF_KIND_EXECUTOR] = {fill_executor, check_executor},
+    [DF_KIND_RUN] = {df_move_fill, check_run},
+    [DF_KIND_TASK_ACTION] = {fill_source_kind, check_task},
+    [DF_KIND_INTEGRATION] = {NULL, check_integration},
+};
 
 static int report_faults(enum df_kind kind, const struct df_faults *f, struct df_err *err)
 {
@@ -130,41 +184,11 @@ int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_er
     if (!cJSON_IsObject(doc))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "invalid %s: must be an object",
                               df_kind_name(kind));
-    if (fill_source_kind(doc, err) < 0 ||
-        (kind == DF_KIND_EXECUTOR && fill_storage(doc, err) < 0) ||
-        (kind == DF_KIND_RUN && df_move_fill(doc, err) < 0))
+    if (rules[kind].fill && rules[kind].fill(doc, err) < 0)
         return -1;
-    df_schema_check(is_workflow ? df_workflow_table() : df_table(kind), doc, old, &root, &f);
-    if (!f.count && kind == DF_KIND_TASK_ACTION)
-        check_task(doc, &root, &f);
-    if (!f.count && kind == DF_KIND_RUN)
-        check_run(doc, &root, &f);
-    if (!f.count && kind == DF_KIND_EXECUTOR && old) {
-        check_folder_stays(doc, old, &root, &f);
-        check_storage_stays(doc, old, &root, &f);
-    }
-    if (!f.count && kind == DF_KIND_EXECUTOR && check_ephemeral_keys(doc, &root, &f, err) < 0)
+    df_schema_check(is_workflow ? df_workflow_document : df_kind_row(kind)->rows, doc, old, &root,
+                    &f);
+    if (!f.count && rules[kind].check && rules[kind].check(doc, old, &root, &f, err) < 0)
         return -1;
     return report_faults(kind, &f, err);
-}
-
-static void check_provider_stays(const cJSON *doc, const cJSON *old, const struct df_path *path,
-                                 struct df_faults *f)
-{
-    const char *was = df_json_str(old, "spec.provider");
-    if (was && !df_streq(was, df_json_str(doc, "spec.provider")))
-        df_fault(f, path, "cannot be changed: it is %s; make another integration", was);
-}
-
-int df_integration_admit(cJSON *doc, const cJSON *old, struct df_err *err)
-{
-    struct df_faults f = {0};
-    const struct df_path root = {0}, spec = {&root, "spec", 0}, here = {&spec, "provider", 0};
-    if (!cJSON_IsObject(doc))
-        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
-                              "invalid Integration: must be an object");
-    df_schema_check(df_integration_table(), doc, old, &root, &f);
-    if (!f.count)
-        check_provider_stays(doc, old, &here, &f);
-    return df_faults_fail(&f, "InvalidDocument", "invalid Integration: ", err);
 }

@@ -10,15 +10,9 @@
 #include "spawner/model/integration.h"
 #include "spawner/model/rules.h"
 
-#define DF_KIND_INTEGRATION "Integration"
-
 /* For tables.h. */
 extern const struct df_field df_integration_rows[]; /* of the spec */
 df_rule df_rule_integration;
-
-/* Checks a document that a client sent, and fills in defaults. old: NULL for a new one; else the
- * provider must stay. USER InvalidDocument. */
-int df_integration_admit(cJSON *doc, const cJSON *old, struct df_err *err) DF_MUST_CHECK;
 
 /* Who may use it, as model/secret_use.h: from spec.executors and status.owner. The caller frees. */
 int df_integration_use(const cJSON *doc, cJSON **ret, struct df_err *err) DF_MUST_CHECK;

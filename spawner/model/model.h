@@ -11,6 +11,7 @@
 
 #include "common/base/strs.h"
 #include "spawner/model/executor.h"
+#include "spawner/model/kinds.h"
 #include "spawner/model/names.h"
 #include "spawner/model/run.h"
 #include "spawner/model/storage.h"

@@ -2,24 +2,6 @@
 #include "common/crypto/crypto.h"
 #include "spawner/model/model.h"
 
-static const struct {
-    const char *name, *plural;
-} kinds[DF_KIND_COUNT] = {
-    [DF_KIND_EXECUTOR] = {"Executor", "executors"},
-    [DF_KIND_RUN] = {"Run", "runs"},
-    [DF_KIND_TASK_ACTION] = {"TaskAction", "taskactions"},
-};
-
-const char *df_kind_name(enum df_kind kind)
-{
-    return kinds[kind].name;
-}
-
-const char *df_kind_plural(enum df_kind kind)
-{
-    return kinds[kind].plural;
-}
-
 static const char *const roles[] = {"none", "read", "write", "admin"};
 
 const char *df_role_name(enum df_role role)

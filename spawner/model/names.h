@@ -1,6 +1,5 @@
 /*
- * names.h - the kinds of documents, roles and actions by their names, and the names that runs and
- * steps get. Thread rule: pure functions, any thread.
+ * names.h - roles and actions by their names, and the names that runs and steps get. Thread rule: pure functions, any thread.
  */
 #ifndef DF_MODEL_NAMES_H
 #define DF_MODEL_NAMES_H
@@ -9,12 +8,6 @@
 
 #define DF_API_GROUP "dayfly.dev"
 #define DF_API_VERSION DF_API_GROUP "/v1alpha1"
-
-enum df_kind { DF_KIND_EXECUTOR, DF_KIND_RUN, DF_KIND_TASK_ACTION };
-#define DF_KIND_COUNT 3
-
-const char *df_kind_name(enum df_kind kind);   /* "Executor" */
-const char *df_kind_plural(enum df_kind kind); /* "executors" */
 
 enum df_role { DF_ROLE_NONE, DF_ROLE_READ, DF_ROLE_WRITE, DF_ROLE_ADMIN };
 const char *df_role_name(enum df_role role); /* "none", "read", "write", "admin" */

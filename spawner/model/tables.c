@@ -156,7 +156,7 @@ static const struct df_field sealed[] = {
 /* ---- specs ---- */
 
 static const char *const approvals[] = {"required", "automatic", NULL};
-static const struct df_field executor_spec[] = {
+const struct df_field df_executor_spec[] = {
     {.name = "description", .type = DF_TYPE_STRING, .flags = DF_LINES | DF_LIVE, .max = 4096},
     RUNTIME(),
     SOURCE(),
@@ -195,7 +195,7 @@ static const struct df_field run_runtime[] = {
     STRING("version", 128, .rule = df_rule_version),
     {0},
 };
-static const struct df_field run_spec[] = {
+const struct df_field df_run_spec[] = {
     OBJECT("executorRef", executor_ref, .by = DF_BY_PATH, .flags = DF_REQUIRED | DF_TO_STEP),
     WORD("action", df_actions, .flags = DF_REQUIRED),
     OBJECT("source", run_source, .only = "dry-run"),
@@ -228,7 +228,7 @@ static const struct df_field keeps_pod_for[] = {
 
 /* Only the service creates steps. The purpose of a step is in the spec of its resource, so that
  * people can see it; the copies of the snapshot are not. */
-static const struct df_field task_spec[] = {
+const struct df_field df_task_spec[] = {
     WORD("action", df_step_actions, .flags = DF_REQUIRED | DF_TO_RUNNER),
     NAME("engine", .flags = DF_REQUIRED),
     OBJECT("runRef", name_ref, .flags = DF_REQUIRED),
@@ -318,58 +318,21 @@ static const char *const api_versions[] = {DF_API_VERSION, NULL};
         .name = "status", .rule = refuse_status                                                    \
     }
 
-static const struct df_field executor_rows[] = {
+const struct df_field df_executor_rows[] = {
     HEADER("Executor"),
-    OBJECT("spec", executor_spec, .flags = DF_REQUIRED, .rule = df_rule_executor_spec),
+    OBJECT("spec", df_executor_spec, .flags = DF_REQUIRED, .rule = df_rule_executor_spec),
     STATUS,
     {0}};
-static const struct df_field run_rows[] = {
-    HEADER("Run"), OBJECT("spec", run_spec, .flags = DF_REQUIRED), STATUS, {0}};
-static const struct df_field task_rows[] = {
-    HEADER("TaskAction"), OBJECT("spec", task_spec, .flags = DF_REQUIRED), STATUS, {0}};
-static const struct df_field workflow_rows[] = {
+const struct df_field df_run_rows[] = {
+    HEADER("Run"), OBJECT("spec", df_run_spec, .flags = DF_REQUIRED), STATUS, {0}};
+const struct df_field df_task_rows[] = {
+    HEADER("TaskAction"), OBJECT("spec", df_task_spec, .flags = DF_REQUIRED), STATUS, {0}};
+const struct df_field df_workflow_document[] = {
     HEADER("TaskAction"), OBJECT("spec", df_workflow_rows, .flags = DF_REQUIRED), STATUS, {0}};
-static const struct df_field terrakube_rows[] = {
+const struct df_field df_terrakube_document[] = {
     HEADER("TaskAction"), OBJECT("spec", df_terrakube_rows, .flags = DF_REQUIRED), STATUS, {0}};
-static const struct df_field integration_rows[] = {
+const struct df_field df_integration_document[] = {
     HEADER("Integration"),
     OBJECT("spec", df_integration_rows, .flags = DF_REQUIRED, .rule = df_rule_integration),
     STATUS,
     {0}};
-
-const struct df_field *df_integration_table(void)
-{
-    return integration_rows;
-}
-
-const struct df_field *df_table(enum df_kind kind)
-{
-    static const struct df_field *const tables[DF_KIND_COUNT] = {executor_rows, run_rows,
-                                                                 task_rows};
-    return tables[kind];
-}
-
-const struct df_field *df_workflow_table(void)
-{
-    return workflow_rows;
-}
-
-const struct df_field *df_terrakube_table(void)
-{
-    return terrakube_rows;
-}
-
-const struct df_field *df_spec_table(enum df_kind kind)
-{
-    static const struct df_field *const specs[DF_KIND_COUNT] = {executor_spec, run_spec, task_spec};
-    return specs[kind];
-}
-
-const struct df_field *df_spec_field(enum df_kind kind, const char *name)
-{
-    const struct df_field *row = df_field_find(df_spec_table(kind), name);
-    if (row || kind != DF_KIND_TASK_ACTION)
-        return row;
-    row = df_field_find(df_workflow_rows, name);
-    return row ? row : df_field_find(df_terrakube_rows, name);
-}

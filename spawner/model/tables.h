@@ -1,6 +1,6 @@
 /*
- * tables.h - the fields of the three kinds of documents, one row each (field.h). docs/objects.md
- * describes them. Thread rule: constant data.
+ * tables.h - the fields of the kinds of documents, one row each (field.h); kinds.h has them by their
+ * kind. docs/objects.md describes them. Thread rule: constant data.
  */
 #ifndef DF_TABLES_H
 #define DF_TABLES_H
@@ -8,25 +8,15 @@
 #include "spawner/model/field.h"
 #include "spawner/model/names.h"
 
-/* The rows of a document of this kind. DF_KIND_TASK_ACTION: of a step of a run. */
-const struct df_field *df_table(enum df_kind kind);
+/* Documents. df_task_rows: of a step of a run. */
+extern const struct df_field df_executor_rows[], df_run_rows[], df_task_rows[];
+extern const struct df_field df_integration_document[];
+/* TaskActions with the actions workflow and terrakube. */
+extern const struct df_field df_workflow_document[], df_terrakube_document[];
 
-/* The rows of a TaskAction with the action workflow. */
-const struct df_field *df_workflow_table(void);
-
-/* The rows of a TaskAction with the action terrakube, and of its spec. */
-const struct df_field *df_terrakube_table(void);
+/* Their specs; df_workflow_rows and df_integration_rows are in the headers of their own. */
+extern const struct df_field df_executor_spec[], df_run_spec[], df_task_spec[];
 extern const struct df_field df_terrakube_rows[];
-
-/* The rows of the spec of a document of this kind. */
-const struct df_field *df_spec_table(enum df_kind kind);
-
-/* The rows of an Integration (integration_spec.h). */
-const struct df_field *df_integration_table(void);
-
-/* The row of this member of the spec; for a TaskAction, of any of its three
- * kinds. NULL: none. */
-const struct df_field *df_spec_field(enum df_kind kind, const char *name);
 
 extern const struct df_field df_environment_item; /* of spec.environment */
 

@@ -131,7 +131,7 @@ int df_request_create_integration(struct df_spawner *s, const struct df_integrat
 {
     if (!q->doc)
         return df_fail(err, DF_ERR_USER, "a body with the integration is required");
-    if (df_integration_admit(q->doc, NULL, err) < 0 || check_role(s, q, err) < 0)
+    if (df_model_admit(DF_KIND_INTEGRATION, q->doc, NULL, err) < 0 || check_role(s, q, err) < 0)
         return -1;
     (void)pthread_mutex_lock(&checked);
     int result = create(s, q, ret, err);
@@ -181,7 +181,7 @@ static int replace(struct df_spawner *s, const struct df_integration_request *q,
     DF_JSON cJSON *old = NULL;
     if (df_vault_integration_get(s->vault, q->name, &old, err) < 0 ||
         check_change(q, q->name, old, err) < 0 || check_version(q, old, err) < 0 ||
-        df_integration_admit(q->doc, old, err) < 0 || check_role(s, q, err) < 0 ||
+        df_model_admit(DF_KIND_INTEGRATION, q->doc, old, err) < 0 || check_role(s, q, err) < 0 ||
         check_narrower(s, q, err) < 0)
         return -1;
     if (df_json_equal(df_json_at(q->doc, "spec"), df_json_at(old, "spec"))) {

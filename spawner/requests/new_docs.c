@@ -202,7 +202,7 @@ static int keep_tool(cJSON *snapshot, const cJSON *executor, struct df_err *err)
 
 static int copy_spec(cJSON *snapshot, const cJSON *spec, struct df_err *err)
 {
-    for (const struct df_field *f = df_spec_table(DF_KIND_EXECUTOR); f->name; f++)
+    for (const struct df_field *f = df_executor_spec; f->name; f++)
         if (!(f->flags & DF_LIVE) && copy_member(snapshot, spec, f->name, err) < 0)
             return -1;
     return 0;
@@ -310,10 +310,10 @@ static int merge_placement(cJSON *spec, const cJSON *run, struct df_err *err)
 static int set_inputs(cJSON *spec, const cJSON *run, struct df_err *err)
 {
     const cJSON *snapshot = df_json_at(run, "spec.snapshot"), *said = df_json_at(run, "spec");
-    for (const struct df_field *f = df_spec_table(DF_KIND_TASK_ACTION); f->name; f++)
+    for (const struct df_field *f = df_task_spec; f->name; f++)
         if (copy_member(spec, snapshot, f->name, err) < 0)
             return -1;
-    for (const struct df_field *f = df_spec_table(DF_KIND_RUN); f->name; f++) {
+    for (const struct df_field *f = df_run_spec; f->name; f++) {
         const cJSON *of_run = cJSON_GetObjectItemCaseSensitive(said, f->name);
         if (of_run && (f->flags & DF_TO_STEP) && merge_field(spec, f, of_run, err) < 0)
             return -1;

@@ -75,8 +75,7 @@ static int get_secret(struct making *m, const char *name, const char *what, cJSO
 static int copy_fields(struct making *m, struct df_err *err)
 {
     const cJSON *spec = df_json_at(m->task, "spec");
-    const struct df_field *rows =
-        df_task_is_terrakube(m->task) ? df_terrakube_rows : df_spec_table(DF_KIND_TASK_ACTION);
+    const struct df_field *rows = df_task_is_terrakube(m->task) ? df_terrakube_rows : df_task_spec;
     for (const struct df_field *f = rows; f->name; f++)
         if ((f->flags & DF_TO_RUNNER) && copy(m->doc, f->name, spec, f->name, err) < 0)
             return -1;

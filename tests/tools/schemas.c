@@ -1,7 +1,7 @@
 /*
  * schemas - prints what the tables of the model say, in the words of others: rbac/crds/NAME.yaml, so
- * that the API server refuses what the model refuses (`schemas executors`, `runs`, `taskactions` or
- * `audittrails`), and openapi.yaml with the schemas of the specs (`schemas openapi FILE`; all else
+ * that the API server refuses what the model refuses (`schemas list` names them, `schemas executors`
+ * prints one), and openapi.yaml with the schemas of the specs (`schemas openapi FILE`; all else
  * in it is written by hand). To be read from schema_of(): one field, then whole specs, then the two
  * kinds of files.
  */
@@ -9,6 +9,7 @@
 #include "common/changes/changes.h"
 #include "common/yaml/yaml.h"
 #include "spawner/model/integration_spec.h"
+#include "spawner/model/kinds.h"
 #include "spawner/model/placement.h"
 #include "spawner/model/tables.h"
 #include "spawner/model/terrakube.h"
@@ -289,7 +290,7 @@ static void add_step_members(cJSON *spec, enum dialect d)
 {
     cJSON *properties = df_json_object_at(spec, "properties");
     cJSON *actions = df_json_array_at(df_json_object_at(properties, "action"), "enum");
-    const struct df_field *step = df_spec_table(DF_KIND_TASK_ACTION);
+    const struct df_field *step = df_task_spec;
     for (const struct df_field *f = step; f->name; f++)
         if (is_in(d, f) && !df_field_find(df_workflow_rows, f->name))
             (void)add(properties, f->name, schema_of(f, f->name, d));
@@ -320,16 +321,6 @@ static cJSON *task_spec(enum dialect d)
     append(spec, "required", cJSON_CreateString("action"));
     append(spec, "required", cJSON_CreateString("targetResource"));
     return spec;
-}
-
-static cJSON *executor_spec(enum dialect d)
-{
-    return spec_of(df_spec_table(DF_KIND_EXECUTOR), d);
-}
-
-static cJSON *run_spec(enum dialect d)
-{
-    return spec_of(df_spec_table(DF_KIND_RUN), d);
 }
 
 static const char status_schema[] =
@@ -365,26 +356,53 @@ static cJSON *status_of(void)
 /* ---- the definitions ------------------------------------------------------------------------ */
 
 struct definition {
-    const char *kind, *plural, *short_name;
     const struct column *columns;
     const struct cel *rules;
-    cJSON *(*spec)(enum dialect d); /* NULL: it has entries instead */
     const char *const *selectable;  /* paths; NULL: none */
+    cJSON *(*spec)(enum dialect d); /* of the kind; NULL: what the row of the kind says */
+    const struct df_kind_row *kind; /* NULL: it is no kind of documents, and has entries instead */
+    const char *name, *plural, *short_name;
 };
 
-static const struct definition definitions[] = {
-    {"Executor", "executors", "dfe", executor_columns, executor_rules, executor_spec},
-    {"Run", "runs", "dfr", run_columns, run_rules, run_spec, run_fields},
-    {"TaskAction", "taskactions", "dft", task_columns, task_rules, task_spec, task_fields},
-    {"AuditTrail", "audittrails", "dfa", trail_columns, NULL, NULL},
+static const struct definition definitions[DF_KIND_COUNT] = {
+    [DF_KIND_EXECUTOR] = {executor_columns, executor_rules},
+    [DF_KIND_RUN] = {run_columns, run_rules, run_fields},
+    [DF_KIND_TASK_ACTION] = {task_columns, task_rules, task_fields, task_spec},
 };
+static const struct definition audit_trail = {
+    .columns = trail_columns, .name = "AuditTrail", .plural = "audittrails", .short_name = "dfa"};
+
+/* False: in a cluster there is no such resource. */
+static bool find_definition(const char *plural, struct definition *ret)
+{
+    for (int k = 0; k < DF_KIND_COUNT; k++) {
+        const struct df_kind_row *kind = df_kind_row((enum df_kind)k);
+        *ret = definitions[k];
+        ret->kind = kind;
+        ret->name = kind->name;
+        ret->plural = kind->shown.plural;
+        ret->short_name = kind->short_name;
+        if (kind->is_custom_resource && strcmp(ret->plural, plural) == 0)
+            return true;
+    }
+    *ret = audit_trail;
+    return strcmp(audit_trail.plural, plural) == 0;
+}
+
+static int list_definitions(void)
+{
+    for (int k = 0; k < DF_KIND_COUNT; k++)
+        if (df_kind_row((enum df_kind)k)->is_custom_resource)
+            (void)puts(df_kind_plural((enum df_kind)k));
+    return puts(audit_trail.plural) < 0;
+}
 
 static cJSON *names_of(const struct definition *d, const char *singular)
 {
     cJSON *names = object();
-    add_str(names, "kind", d->kind);
+    add_str(names, "kind", d->name);
     add_str(names, "listKind", "");
-    DF_FREE char *list = df_strf("%sList", d->kind);
+    DF_FREE char *list = df_strf("%sList", d->name);
     add_str(names, "listKind", list);
     add_str(names, "plural", d->plural);
     add_str(names, "singular", singular);
@@ -401,13 +419,13 @@ static cJSON *whole_schema(const struct definition *d, const char *singular)
     (void)add(properties, "apiVersion", parse("{\"type\":\"string\"}"));
     (void)add(properties, "kind", parse("{\"type\":\"string\"}"));
     (void)add(properties, "metadata", parse("{\"type\":\"object\"}"));
-    if (!d->spec) {
+    if (!d->kind) {
         (void)add(properties, "entries",
                   parse("{\"type\":\"array\",\"x-kubernetes-list-type\":\"atomic\",\"items\":{"
                         "\"type\":\"object\",\"x-kubernetes-preserve-unknown-fields\":true}}"));
         return schema;
     }
-    (void)add(properties, "spec", d->spec(CRD));
+    (void)add(properties, "spec", d->spec ? d->spec(CRD) : spec_of(d->kind->spec, CRD));
     (void)add(properties, "status", status_of());
     append(schema, "required", cJSON_CreateString("spec"));
     for (const struct cel *c = d->rules; c->rule; c++)
@@ -469,7 +487,7 @@ static cJSON *version_of(const struct definition *d, const char *singular)
     add_true(version, "served");
     add_true(version, "storage");
     (void)add(version, "additionalPrinterColumns", columns_of(d));
-    if (d->spec)
+    if (d->kind)
         (void)add(version, "subresources", parse("{\"status\":{}}"));
     if (d->selectable)
         add_selectable(version, d->selectable);
@@ -481,7 +499,7 @@ static cJSON *definition_of(const struct definition *d)
 {
     cJSON *crd = object(), *spec = object();
     DF_FREE char *name = df_strf("%s." DF_API_GROUP, d->plural);
-    DF_FREE char *singular = strdup(d->kind);
+    DF_FREE char *singular = strdup(d->name);
     for (char *p = singular; *p; p++)
         *p = *p >= 'A' && *p <= 'Z' ? (char)(*p - 'A' + 'a') : *p;
     add_str(crd, "apiVersion", "apiextensions.k8s.io/v1");
@@ -508,7 +526,7 @@ static int print_definition(const struct definition *d)
 
 static cJSON *run_input(void)
 {
-    cJSON *schema = spec_of(df_spec_table(DF_KIND_RUN), INPUT);
+    cJSON *schema = spec_of(df_run_spec, INPUT);
     (void)add(df_json_object_at(schema, "properties"), "secrets", reference_to("RunSecrets"));
     return schema;
 }
@@ -517,7 +535,7 @@ static cJSON *run_input(void)
 static cJSON *recreate_input(void)
 {
     cJSON *schema = run_input(), *properties = df_json_object_at(schema, "properties");
-    for (const struct df_field *f = df_spec_table(DF_KIND_RUN); f->name; f++)
+    for (const struct df_field *f = df_run_spec; f->name; f++)
         if (f->only || strcmp(f->name, "action") == 0)
             cJSON_DeleteItemFromObjectCaseSensitive(properties, f->name);
     cJSON_DeleteItemFromObjectCaseSensitive(schema, "required");
@@ -554,10 +572,10 @@ static cJSON *all_schemas(void)
 {
     cJSON *all = object();
     (void)add(all, "Placement", placement());
-    (void)add(all, "ExecutorSpec", executor_spec(INPUT));
+    (void)add(all, "ExecutorSpec", spec_of(df_executor_spec, INPUT));
     (void)add(all, "RunInput", run_input());
     (void)add(all, "RecreateInput", recreate_input());
-    (void)add(all, "RunSpec", run_spec(OUTPUT));
+    (void)add(all, "RunSpec", spec_of(df_run_spec, OUTPUT));
     (void)add(all, "WorkflowSpec", spec_of(df_workflow_rows, INPUT));
     (void)add(all, "TaskActionSpec", task_spec(OUTPUT));
     (void)add(all, "IntegrationSpec", integration());
@@ -600,12 +618,13 @@ static int print_openapi(const char *path)
 
 int main(int argc, char **argv)
 {
-    for (size_t i = 0; argc == 2 && i < DF_ARRAY_SIZE(definitions); i++)
-        if (strcmp(definitions[i].plural, argv[1]) == 0)
-            return print_definition(&definitions[i]);
+    struct definition d;
+    if (argc == 2 && strcmp(argv[1], "list") == 0)
+        return list_definitions();
+    if (argc == 2 && find_definition(argv[1], &d))
+        return print_definition(&d);
     if (argc == 3 && strcmp(argv[1], "openapi") == 0)
         return print_openapi(argv[2]);
-    (void)fprintf(stderr,
-                  "usage: schemas executors|runs|taskactions|audittrails, schemas openapi FILE\n");
+    (void)fprintf(stderr, "usage: schemas list, schemas PLURAL, schemas openapi FILE\n");
     return 2;
 }

@@ -84,7 +84,7 @@ static int empty(const char *name, struct df_err *err)
     if (df_store_kube_open(kube, group, name, &s, err) < 0 || df_store_kube_wait(s, err) < 0)
         return -1;
     for (int kind = 0; kind < DF_KIND_COUNT; kind++) {
-        for (bool more = true; more;)
+        for (bool more = df_kind_row((enum df_kind)kind)->is_custom_resource; more;)
             if (empty_page(s, (enum df_kind)kind, &more, err) < 0)
                 return -1;
     }

@@ -626,9 +626,9 @@ static void every_field_and_provider_is_documented(void **state)
     assert_int_equal(df_fs_read("docs/objects.md", &page, NULL), 0);
     assert_int_equal(df_fs_read("docs/placement.md", &page, NULL), 0);
     for (int kind = 0; kind < DF_KIND_COUNT; kind++)
-        check_documented(df_table((enum df_kind)kind), df_buf_str(&page));
-    check_documented(df_workflow_table(), df_buf_str(&page));
-    check_documented(df_terrakube_table(), df_buf_str(&page));
+        check_documented(df_kind_row((enum df_kind)kind)->rows, df_buf_str(&page));
+    check_documented(df_workflow_document, df_buf_str(&page));
+    check_documented(df_terrakube_document, df_buf_str(&page));
     for (size_t i = 0; df_integration_providers[i]; i++)
         assert_true(is_documented(df_buf_str(&page), df_integration_providers[i]));
 }

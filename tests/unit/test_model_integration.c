@@ -203,7 +203,7 @@ static int admit(const char *spec_words, const char *old_words, struct df_err *e
 {
     DF_FREE char *text = df_strf("{'metadata':{'name':'prod'},'spec':%s}", spec_words);
     DF_JSON cJSON *doc = json(text), *old = old_words ? json(old_words) : NULL;
-    return df_integration_admit(doc, old, err);
+    return df_model_admit(DF_KIND_INTEGRATION, doc, old, err);
 }
 
 #define ROLE "'roleArn':'arn:aws:iam::1:role/r'"

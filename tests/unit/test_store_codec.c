@@ -48,7 +48,7 @@ static void each_field_stays_as_it_was_taken_in_but_decision_and_cancel(void **s
 {
     (void)state;
     for (int k = DF_KIND_RUN; k <= DF_KIND_TASK_ACTION; k++) {
-        for (const struct df_field *f = df_spec_table((enum df_kind)k); f->name; f++) {
+        for (const struct df_field *f = df_kind_row((enum df_kind)k)->spec; f->name; f++) {
             bool later = df_streq(f->name, "decision") || df_streq(f->name, "cancel");
             DF_FREE char *text = df_strf("{'metadata':{'name':'a'},'spec':{'%s':'theirs'},"
                                          "'status':{'service':{'spec':{'number':3}}}}",

@@ -35,7 +35,7 @@ static bool is_service_label(const char *key)
  * none of these, because people may change its spec at any time. */
 static const struct df_field *kept_field(enum df_kind kind, const char *name)
 {
-    return kind == DF_KIND_EXECUTOR ? NULL : df_spec_field(kind, name);
+    return df_kind_row(kind)->is_editable ? NULL : df_spec_field(kind, name);
 }
 
 /* True if later edits of this field in the spec are ignored once the document is accepted. */

@@ -81,6 +81,8 @@ int df_informer_start(struct df_kube *k, const char *group, const char *name_spa
         return df_fail_oom(err);
     for (int n = 0; n < DF_KIND_COUNT; n++) {
         struct kind_cache *kind = &i->kinds[n];
+        if (!df_kind_row((enum df_kind)n)->is_custom_resource)
+            continue;
         *kind = (struct kind_cache){
             watchers, (enum df_kind)n, {group, "v1alpha1", df_kind_plural((enum df_kind)n)}, NULL};
         const struct df_kube_cache_options o = {.resource = &kind->resource,
@@ -103,7 +105,8 @@ int df_informer_start(struct df_kube *k, const char *group, const char *name_spa
 void df_informer_stop(struct df_informer *i)
 {
     for (int n = 0; i && n < DF_KIND_COUNT; n++)
-        df_kube_cache_stop(i->kinds[n].cache);
+        if (i->kinds[n].cache)
+            df_kube_cache_stop(i->kinds[n].cache);
     free(i);
 }
 
@@ -112,7 +115,8 @@ int df_informer_wait(struct df_informer *i, int64_t timeout_ms, struct df_err *e
     int64_t deadline = df_mono_ms() + timeout_ms;
     for (int n = 0; n < DF_KIND_COUNT; n++) {
         int64_t left = deadline - df_mono_ms();
-        if (df_kube_cache_wait(i->kinds[n].cache, left > 0 ? left : 0, NULL, err) < 0)
+        if (i->kinds[n].cache &&
+            df_kube_cache_wait(i->kinds[n].cache, left > 0 ? left : 0, NULL, err) < 0)
             return -1;
     }
     return 0;
@@ -120,11 +124,12 @@ int df_informer_wait(struct df_informer *i, int64_t timeout_ms, struct df_err *e
 
 int df_informer_catch_up(struct df_informer *i, const volatile bool *stop, struct df_err *err)
 {
-    uint64_t lists[DF_KIND_COUNT];
+    uint64_t lists[DF_KIND_COUNT] = {0};
     for (int n = 0; n < DF_KIND_COUNT; n++)
-        lists[n] = df_kube_cache_list_anew(i->kinds[n].cache);
+        if (i->kinds[n].cache)
+            lists[n] = df_kube_cache_list_anew(i->kinds[n].cache);
     for (int n = 0; n < DF_KIND_COUNT; n++)
-        if (df_kube_cache_await(i->kinds[n].cache, lists[n], stop, err) < 0)
+        if (i->kinds[n].cache && df_kube_cache_await(i->kinds[n].cache, lists[n], stop, err) < 0)
             return -1;
     return 0;
 }

@@ -1,5 +1,5 @@
 /*
- * informer.h - one watch cache of the API server's resources for each kind. Watchers are notified
+ * informer.h - one watch cache of the API server's resources for each kind that is one. Watchers are notified
  * of changes in order, but not of the documents of the first list.
  *
  * The index words of a document are its labels ("key=value") and its uid.
