@@ -29,12 +29,14 @@ DF_HANDLER(df_get_storage);
 int df_gate_review(struct df_request *req, struct df_err *err);
 DF_HANDLER(df_review_admission);
 
+/* documents.c */
+DF_HANDLER(df_list_documents);
+DF_HANDLER(df_create_document);
+DF_HANDLER(df_get_document);
+DF_HANDLER(df_put_document);
+DF_HANDLER(df_patch_document);
+
 /* executors.c */
-DF_HANDLER(df_list_executors);
-DF_HANDLER(df_create_executor);
-DF_HANDLER(df_get_executor);
-DF_HANDLER(df_replace_executor);
-DF_HANDLER(df_patch_executor);
 DF_HANDLER(df_delete_executor);
 DF_HANDLER(df_get_executor_actions);
 
@@ -42,8 +44,6 @@ DF_HANDLER(df_get_executor_actions);
 DF_HANDLER(df_list_executor_runs);
 DF_HANDLER(df_create_run);
 DF_HANDLER(df_recreate_executor);
-DF_HANDLER(df_list_runs);
-DF_HANDLER(df_get_run);
 DF_HANDLER(df_approve_run);
 DF_HANDLER(df_discard_run);
 DF_HANDLER(df_cancel_run);
@@ -81,9 +81,6 @@ DF_HANDLER(df_get_run_events);
 DF_HANDLER(df_watch_run);
 
 /* taskactions.c */
-DF_HANDLER(df_list_taskactions);
-DF_HANDLER(df_get_taskaction);
-DF_HANDLER(df_create_taskaction);
 DF_HANDLER(df_cancel_taskaction);
 DF_HANDLER(df_delete_taskaction);
 

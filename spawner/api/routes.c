@@ -23,6 +23,8 @@
 /* Reads that any replica serves from its cache while none leads. */
 #define ANY_REPLICA .any_replica = true
 #define LIST "limit cursor namePrefix label order"
+/* The kind of documents of a route that is the same for every kind (documents.h). */
+#define OF(which) .of = DF_KIND_##which
 
 static const struct df_route routes[] = {
     ROUTE("GET", "/livez", ANYONE, df_get_livez),
@@ -34,14 +36,14 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/admission/{role}", ANYONE, df_review_admission, BODY(JSON, DF_LIMIT_REVIEW),
           GATE(df_gate_review), .query = "timeout"),
 
-    ROUTE("GET", "/v1/executors", READ, df_list_executors, .query = LIST " state status",
-          ANY_REPLICA),
-    ROUTE("POST", "/v1/executors", WRITE, df_create_executor, DOCUMENT,
+    ROUTE("GET", "/v1/executors", READ, df_list_documents, OF(EXECUTOR),
+          .query = LIST " state status", ANY_REPLICA),
+    ROUTE("POST", "/v1/executors", WRITE, df_create_document, OF(EXECUTOR), DOCUMENT,
           AUDIT("create", "Executor")),
-    ROUTE("GET", "/v1/executors/{name}", READ, df_get_executor, ANY_REPLICA),
-    ROUTE("PUT", "/v1/executors/{name}", WRITE, df_replace_executor, DOCUMENT,
+    ROUTE("GET", "/v1/executors/{name}", READ, df_get_document, OF(EXECUTOR), ANY_REPLICA),
+    ROUTE("PUT", "/v1/executors/{name}", WRITE, df_put_document, OF(EXECUTOR), DOCUMENT,
           .query = "confirmSourceChange", AUDIT("update", "Executor")),
-    ROUTE("PATCH", "/v1/executors/{name}", WRITE, df_patch_executor, PATCH,
+    ROUTE("PATCH", "/v1/executors/{name}", WRITE, df_patch_document, OF(EXECUTOR), PATCH,
           .query = "confirmSourceChange", AUDIT("update", "Executor")),
     ROUTE("DELETE", "/v1/executors/{name}", WRITE, df_delete_executor,
           .query = "forget abandon stateVersion", AUDIT("delete", "Executor")),
@@ -84,8 +86,8 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/executors/{name}/state/errored/{step}/push", ADMIN, df_push_errored_state,
           AUDIT("push-errored", "State")),
 
-    ROUTE("GET", "/v1/runs", READ, df_list_runs, .query = LIST " phase", ANY_REPLICA),
-    ROUTE("GET", "/v1/runs/{name}", READ, df_get_run, ANY_REPLICA),
+    ROUTE("GET", "/v1/runs", READ, df_list_documents, OF(RUN), .query = LIST " phase", ANY_REPLICA),
+    ROUTE("GET", "/v1/runs/{name}", READ, df_get_document, OF(RUN), ANY_REPLICA),
     ROUTE("POST", "/v1/runs/{name}/approve", WRITE, df_approve_run, JSON, AUDIT("approve", "Run")),
     ROUTE("POST", "/v1/runs/{name}/discard", WRITE, df_discard_run, JSON, AUDIT("discard", "Run")),
     ROUTE("POST", "/v1/runs/{name}/cancel", WRITE, df_cancel_run, JSON, AUDIT("cancel", "Run")),
@@ -95,10 +97,11 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/v1/runs/{name}/events", READ, df_get_run_events, .query = "follow step"),
     ROUTE("GET", "/v1/runs/{name}/watch", READ, df_watch_run),
 
-    ROUTE("GET", "/v1/taskactions", READ, df_list_taskactions, .query = LIST, ANY_REPLICA),
-    ROUTE("POST", "/v1/taskactions", WRITE, df_create_taskaction, DOCUMENT,
+    ROUTE("GET", "/v1/taskactions", READ, df_list_documents, OF(TASK_ACTION), .query = LIST,
+          ANY_REPLICA),
+    ROUTE("POST", "/v1/taskactions", WRITE, df_create_document, OF(TASK_ACTION), DOCUMENT,
           AUDIT("create", "TaskAction")),
-    ROUTE("GET", "/v1/taskactions/{name}", READ, df_get_taskaction, ANY_REPLICA),
+    ROUTE("GET", "/v1/taskactions/{name}", READ, df_get_document, OF(TASK_ACTION), ANY_REPLICA),
     ROUTE("DELETE", "/v1/taskactions/{name}", WRITE, df_delete_taskaction,
           AUDIT("delete", "TaskAction")),
     ROUTE("POST", "/v1/taskactions/{name}/cancel", WRITE, df_cancel_taskaction, JSON,

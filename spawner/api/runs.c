@@ -4,11 +4,6 @@
 #include "spawner/model/labels.h"
 #include "spawner/model/state_command.h"
 
-int df_list_runs(struct df_request *req, struct df_response *res, struct df_err *err)
-{
-    return df_respond_page(req, res, DF_KIND_RUN, NULL, true, err);
-}
-
 int df_list_executor_runs(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
@@ -17,14 +12,6 @@ int df_list_executor_runs(struct df_request *req, struct df_response *res, struc
         return -1;
     (void)snprintf(label, sizeof(label), DF_LABEL_EXECUTOR "=%s", req->params[0]);
     return df_respond_page(req, res, DF_KIND_RUN, label, true, err);
-}
-
-int df_get_run(struct df_request *req, struct df_response *res, struct df_err *err)
-{
-    DF_JSON cJSON *run = NULL;
-    if (df_store_get(req->s->store, DF_KIND_RUN, req->params[0], &run, err) < 0)
-        return -1;
-    return df_respond_document(req, res, 200, run, err);
 }
 
 static int create_run(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)

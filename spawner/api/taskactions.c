@@ -1,35 +1,12 @@
+/* What is special about the routes of workflows, which are TaskActions (documents.c). */
+#include "spawner/api/documents.h"
 #include "spawner/api/handlers.h"
-#include "spawner/api/idempotency.h"
-#include "spawner/api/pages.h"
 
-int df_list_taskactions(struct df_request *req, struct df_response *res, struct df_err *err)
-{
-    return df_respond_page(req, res, DF_KIND_TASK_ACTION, NULL, true, err);
-}
-
-int df_get_taskaction(struct df_request *req, struct df_response *res, struct df_err *err)
-{
-    DF_JSON cJSON *task = NULL;
-    if (df_store_get(req->s->store, DF_KIND_TASK_ACTION, req->params[0], &task, err) < 0)
-        return -1;
-    return df_respond_document(req, res, 200, task, err);
-}
-
-/* ---- workflows ---- */
-
-static int create_workflow(struct df_request *req, const cJSON *marks, cJSON **ret,
-                           struct df_err *err)
+int df_make_workflow(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)
 {
     const struct df_document_request request = {req->json, marks, req->caller.role,
                                                 req->caller.name};
     return df_request_create_workflow(req->s, &request, ret, err);
-}
-
-int df_create_taskaction(struct df_request *req, struct df_response *res, struct df_err *err)
-{
-    const char *name = df_json_str(req->json, "metadata.name");
-    (void)snprintf(res->audit_name, sizeof(res->audit_name), "%s", name ? name : "");
-    return df_create_once(req, res, DF_KIND_TASK_ACTION, create_workflow, err);
 }
 
 int df_cancel_taskaction(struct df_request *req, struct df_response *res, struct df_err *err)

@@ -93,7 +93,7 @@ static int done(struct sending *s, const char *kind, const char *what, cJSON *an
     return line ? df_cli_print(line, err) : df_fail_oom(err);
 }
 
-/* A document that is as its sender wrote it: an executor or an integration. */
+/* A document that is as its sender wrote it (is_editable). */
 static int create_kept(struct sending *s, const struct df_shown *kind, const cJSON *doc,
                        struct df_err *err)
 {
@@ -152,33 +152,50 @@ static int send_run(struct sending *s, const cJSON *doc, struct df_err *err)
     return done(s, "run", "created", DF_TAKE(run), err);
 }
 
-static int send_task(struct sending *s, const cJSON *doc, struct df_err *err)
+/* A document that only a new one is made of. */
+static int create_document(struct sending *s, const struct df_shown *kind, const cJSON *doc,
+                           struct df_err *err)
 {
+    DF_FREE char *path = df_path(kind->plural, NULL);
     DF_JSON cJSON *made = NULL;
-    if (df_cli_call(s->cli, "POST", "/v1/taskactions", doc, &made, err) < 0)
+    if (!path)
+        return df_fail_oom(err);
+    if (df_cli_call(s->cli, "POST", path, doc, &made, err) < 0)
         return -1;
-    return done(s, "taskaction", "created", DF_TAKE(made), err);
+    return done(s, kind->singular, "created", DF_TAKE(made), err);
+}
+
+/* Those kinds that can be sent: "Executor, Integration, Run or TaskAction". First those that are sent
+ * as they are written. */
+static void name_kinds(bool create, const char *last, struct df_buf *to)
+{
+    const char *names[DF_KIND_COUNT];
+    size_t n = 0;
+    for (int written = 1; written >= !create; written--)
+        for (int kind = 0; kind < DF_KIND_COUNT; kind++)
+            if (df_kind_row((enum df_kind)kind)->is_editable == written)
+                names[n++] = df_kind_name((enum df_kind)kind);
+    for (size_t i = 0; i < n; i++)
+        (void)df_buf_addf(to, "%s%s", !i ? "" : i + 1 < n ? ", " : last, names[i]);
 }
 
 static int send_document(struct sending *s, const cJSON *doc, struct df_err *err)
 {
-    const char *kind = df_json_str(doc, "kind");
+    const char *name = df_json_str(doc, "kind");
+    const struct df_kind_row *kind = df_kind_called(name);
     bool create = s->how == HOW_CREATE;
-    if (df_streq(kind, "Executor"))
-        return send_kept(s, df_shown_of("executors"), doc, err);
-    if (df_streq(kind, "Integration"))
-        return send_kept(s, df_shown_of("integrations"), doc, err);
-    if (df_streq(kind, "Run") && create)
+    DF_BUF struct df_buf names = DF_BUF_INIT(DF_KIB);
+    if (kind && kind->is_editable)
+        return send_kept(s, &kind->shown, doc, err);
+    if (kind == df_kind_row(DF_KIND_RUN) && create)
         return send_run(s, doc, err);
-    if (df_streq(kind, "TaskAction") && create)
-        return send_task(s, doc, err);
-    if (!kind)
-        return df_fail(err, DF_ERR_USER, "kind: is required (%s)",
-                       create ? "Executor, Integration, Run or TaskAction"
-                              : "Executor or Integration");
-    return df_fail(err, DF_ERR_USER, "kind \"%s\": cannot be sent; %s can", kind,
-                   create ? "Executor, Integration, Run and TaskAction"
-                          : "Executor and Integration");
+    if (kind && create)
+        return create_document(s, &kind->shown, doc, err);
+    name_kinds(create, name ? " and " : " or ", &names);
+    if (!name)
+        return df_fail(err, DF_ERR_USER, "kind: is required (%s)", df_buf_str(&names));
+    return df_fail(err, DF_ERR_USER, "kind \"%s\": cannot be sent; %s can", name,
+                   df_buf_str(&names));
 }
 
 static int send_documents(struct sending *s, const char *file, const cJSON *docs,

@@ -179,10 +179,11 @@ static void tell_former(const char *name, const char *former)
 
 /* ---- the command ---- */
 
-static int delete_task(struct df_cli *cli, const char *name, struct df_err *err)
+static int delete_document(struct df_cli *cli, const struct df_shown *kind, const char *name,
+                           struct df_err *err)
 {
-    DF_FREE char *path = df_path("taskactions", name, NULL);
-    return delete_at(cli, path, "", err) < 0 ? -1 : say_deleted("taskaction", name, err);
+    DF_FREE char *path = df_path(kind->plural, name, NULL);
+    return delete_at(cli, path, "", err) < 0 ? -1 : say_deleted(kind->singular, name, err);
 }
 
 /* how: as of forget_executor(); NULL: it is deleted only if it holds nothing. */
@@ -224,14 +225,17 @@ static int check_options(const struct df_cli *cli, size_t names, struct df_err *
     return 0;
 }
 
-#define INTEGRATION "integration/"
-
-static int delete_integration(struct df_cli *cli, const char *name, struct df_err *err)
+/* The kind of "integration/aws": of a document that nothing is asked of before. NULL: another word. */
+static const struct df_shown *plain_kind(const char *pair)
 {
-    DF_FREE char *path = df_path("integrations", name, NULL);
-    if (delete_at(cli, path, "", err) < 0)
-        return -1;
-    return say_deleted("integration", name, err);
+    for (int kind = 0; kind < DF_KIND_COUNT; kind++) {
+        const struct df_kind_row *row = df_kind_row((enum df_kind)kind);
+        size_t n = strlen(row->shown.singular);
+        if (kind != DF_KIND_EXECUTOR && row->is_editable &&
+            strncmp(pair, row->shown.singular, n) == 0 && pair[n] == '/')
+            return &row->shown;
+    }
+    return NULL;
 }
 
 static int delete_nth(struct df_cli *cli, const struct df_shown *kind, size_t n, struct df_err *err)
@@ -241,12 +245,14 @@ static int delete_nth(struct df_cli *cli, const struct df_shown *kind, size_t n,
     DF_FREE char *pair = kind && !is_pair ? df_strf("%s/%s", kind->singular, word) : strdup(word);
     if (!pair)
         return df_fail_oom(err);
-    if (df_starts_with(pair, INTEGRATION))
-        return delete_integration(cli, pair + strlen(INTEGRATION), err);
+    const struct df_shown *plain = plain_kind(pair);
+    if (plain)
+        return delete_document(cli, plain, strchr(pair, '/') + 1, err);
     if (df_cli_name_in(cli, pair, "executor", &name, &is_task, err) < 0)
         return -1;
     const char *how = df_arg_given(&cli->args, "forget") ? "forget" : NULL;
-    return is_task ? delete_task(cli, name, err) : delete_executor(cli, name, how, err);
+    return is_task ? delete_document(cli, df_shown_of("taskactions"), name, err)
+                   : delete_executor(cli, name, how, err);
 }
 
 /* Tries every name and prints each failure at once. Ends if the server does not answer. */

@@ -211,6 +211,17 @@ static int edit(struct df_cli *cli, struct edit *e, struct df_err *err)
     return line ? df_cli_print(line, err) : df_fail_oom(err);
 }
 
+static int fail_unfit(struct df_err *err)
+{
+    DF_BUF struct df_buf names = DF_BUF_INIT(DF_KIB);
+    for (int kind = 0; kind < DF_KIND_COUNT; kind++)
+        if (df_kind_row((enum df_kind)kind)->is_editable)
+            (void)df_buf_addf(&names, "%s%s", names.len ? " or " : "",
+                              df_kind_row((enum df_kind)kind)->shown.singular);
+    return df_fail(err, DF_ERR_USER, "only one %s can be edited: dayfly edit executor NAME",
+                   df_buf_str(&names));
+}
+
 int df_cmd_edit(struct df_cli *cli, struct df_err *err)
 {
     struct df_named *named = NULL;
@@ -218,14 +229,12 @@ int df_cmd_edit(struct df_cli *cli, struct df_err *err)
     cli->as = DF_CONNECT_LOOK;
     if (df_named_parse(cli, cli->args.words, cli->args.word_count, &named, &count, err) < 0)
         return -1;
-    bool fits =
-        count == 1 && named[0].name &&
-        (named[0].kind == df_shown_of("executors") || named[0].kind == df_shown_of("integrations"));
+    const struct df_kind_row *kind = df_kind_shown(named[0].kind);
+    bool fits = count == 1 && named[0].name && kind && kind->is_editable;
     struct edit e = {.kind = named[0].kind, .name = named[0].name};
     free(named);
     if (!fits)
-        return df_fail(err, DF_ERR_USER,
-                       "only one executor or integration can be edited: dayfly edit executor NAME");
+        return fail_unfit(err);
     int result = edit(cli, &e, err);
     end_edit(&e);
     return result;

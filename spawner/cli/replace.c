@@ -1,5 +1,6 @@
 #include "spawner/cli/replace.h"
 
+#include "spawner/cli/kinds.h"
 #include "spawner/model/labels.h"
 
 static void drop_reserved(cJSON *metadata, const char *map)
@@ -52,8 +53,8 @@ static int is_same(const cJSON *old, const cJSON *own, bool *ret, struct df_err 
 static int fail_stale(const cJSON *old, const char *version, struct df_err *err)
 {
     const char *name = df_json_str(old, "metadata.name");
-    const char *kind =
-        df_streq(df_json_str(old, "kind"), "Integration") ? "integration" : "executor";
+    const struct df_kind_row *row = df_kind_called(df_json_str(old, "kind"));
+    const char *kind = row ? row->shown.singular : "executor";
     return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
                           "%s %s was changed meanwhile: the document has resourceVersion %s, the "
                           "service %s; read it again with `dayfly get %s %s -o yaml`, or leave "

@@ -135,6 +135,16 @@ int df_respond_created(const struct df_request *req, struct df_response *res, en
     return df_respond_document(req, res, 201, doc, err);
 }
 
+int df_request_check_match(const struct df_request *req, const cJSON *doc, struct df_err *err)
+{
+    const char *wanted = df_request_header(req, "If-Match");
+    if (!wanted || df_etag_listed(wanted, doc))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "PreconditionFailed",
+                          "%s was changed meanwhile (it is at version %s): read it again",
+                          req->params[0], df_json_str(doc, "metadata.resourceVersion"));
+}
+
 void df_respond_nothing(struct df_response *res)
 {
     res->status = 204;

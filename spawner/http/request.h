@@ -102,6 +102,10 @@ int df_respond_created(const struct df_request *req, struct df_response *res, en
 /* True if a list of entity tags (If-Match, If-None-Match; NULL: false) contains this document's
  * tag. */
 bool df_etag_listed(const char *list, const cJSON *doc);
+/* Checks If-Match against the document; without the header every change is allowed. CONFLICT
+ * PreconditionFailed. */
+int df_request_check_match(const struct df_request *req, const cJSON *doc,
+                           struct df_err *err) DF_MUST_CHECK;
 /* Responds with 204, without a body. */
 void df_respond_nothing(struct df_response *res);
 

@@ -6,6 +6,7 @@
 #define DF_SPAWNER_HTTP_ROUTE_H
 
 #include "spawner/http/target.h"
+#include "spawner/model/kinds.h"
 
 #define DF_ROUTE_PARAMS 6
 
@@ -42,6 +43,7 @@ struct df_route {
     int (*gate)(struct df_request *req, struct df_err *err);
     /* Called after the handler; or NULL. began_us: real time; why: its failure; NULL: it succeeded. */
     void (*after)(const struct df_request *req, int64_t began_us, const struct df_err *why);
+    enum df_kind of;    /* for the handlers of documents.h: the kind of its documents */
     const char *audit;  /* the action in the audit trail; NULL: calls are not recorded */
     const char *kind;   /* the object's kind in the audit trail */
     bool basic;         /* HTTP basic is also accepted: password = token */
