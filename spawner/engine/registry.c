@@ -53,9 +53,9 @@ const struct df_step_ops *df_engine_ops_of(const struct df_engine *e,
 int df_engine_get_for(const struct df_engine_registry *r, const char *name,
                       const struct df_engine_step *step, struct df_engine **ret, struct df_err *err)
 {
-    struct df_engine *e = NULL;
-    if (df_engine_get(r, name, &e, err) < 0)
-        return -1;
+    struct df_engine *e = df_engine_find(r, name);
+    if (!e)
+        return fail_unsupported(r, name, err);
     if (!df_engine_ops_of(e, step))
         return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "the engine %s runs no %s", name,
                               step->workflow.spec ? "workflows" : "plans and applies");
