@@ -9,7 +9,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "spawner/identity/local_token.h"
-#include "spawner/service.h"
+#include "spawner/service/service.h"
 #include "spawner/store/documents/holder.h"
 
 #define PATIENCE_MS 15000 /* for an answer of the process that holds the directory */

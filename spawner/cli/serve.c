@@ -6,7 +6,7 @@
 #include "common/base/log.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/signals.h"
-#include "spawner/service.h"
+#include "spawner/service/service.h"
 #include "spawner/store/documents/holder.h"
 
 static void wait_for_signal(int fd)

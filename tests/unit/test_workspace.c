@@ -302,7 +302,8 @@ static void the_step_s_environment_is_added_but_cannot_lead_tofu_astray(void **s
     const struct place *p = *state;
     DF_CLEANUP(df_workspace_free)
     struct df_workspace w =
-        prepare(p, "{" MANAGED ",\"environment\":{\"AWS_REGION\":\"eu\",\"TF_HTTP_ADDRESS\":\"http://evil\","
+        prepare(p, "{" MANAGED
+                   ",\"environment\":{\"AWS_REGION\":\"eu\",\"TF_HTTP_ADDRESS\":\"http://evil\","
                    "\"TF_CLI_CONFIG_FILE\":\"/evil\",\"TF_DATA_DIR\":\"/evil\"},"
                    "\"secretEnvironment\":{\"TF_VAR_password\":\"s3cret\"}}");
     assert_string_equal(df_strs_get_env(&w.env, "AWS_REGION"), "eu");

@@ -1,4 +1,4 @@
-#include "spawner/hold_lease.h"
+#include "spawner/service/hold_lease.h"
 
 #include <poll.h>
 #include <signal.h>

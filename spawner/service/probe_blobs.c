@@ -1,4 +1,4 @@
-#include "spawner/probe_blobs.h"
+#include "spawner/service/probe_blobs.h"
 
 /* Three requests a minute cost nothing, and an alert wants to know within one: a store that takes every
  * request and answers none is found out after most of a minute. What failed is watched more closely,

@@ -1,4 +1,4 @@
-#include "spawner/open_engines.h"
+#include "spawner/service/open_engines.h"
 
 #include "common/base/fs.h"
 #include "common/base/log.h"

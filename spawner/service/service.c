@@ -11,7 +11,7 @@
  * What the cluster keeps (store: kubernetes) is not here: of dayfly.db, key and blobs/ there is
  * blobs/tmp alone then.
  */
-#include "spawner/service.h"
+#include "spawner/service/service.h"
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
@@ -23,17 +23,17 @@
 #include "spawner/backup/restore.h"
 #include "spawner/control/election.h"
 #include "spawner/control/let_go.h"
-#include "spawner/hold_directory.h"
 #include "spawner/http/api.h"
 #include "spawner/http/forward.h"
 #include "spawner/identity/claim.h"
 #include "spawner/identity/local_token.h"
 #include "spawner/journal/held_refs.h"
 #include "spawner/journal/journal.h"
-#include "spawner/open_blobs.h"
-#include "spawner/open_engines.h"
-#include "spawner/probe_blobs.h"
 #include "spawner/requests/deletions.h"
+#include "spawner/service/hold_directory.h"
+#include "spawner/service/open_blobs.h"
+#include "spawner/service/open_engines.h"
+#include "spawner/service/probe_blobs.h"
 #include "spawner/steps/shown_seen.h"
 #include "spawner/steps/standby.h"
 #include "spawner/steps/terrakube.h"

@@ -1,4 +1,4 @@
-#include "spawner/blob_keys.h"
+#include "spawner/service/blob_keys.h"
 
 #include "common/process/process.h"
 #include "spawner/config/key_files.h"

@@ -1,4 +1,4 @@
-#include "spawner/hold_directory.h"
+#include "spawner/service/hold_directory.h"
 
 #include <errno.h>
 #include <fcntl.h>

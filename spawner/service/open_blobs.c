@@ -1,5 +1,5 @@
 /* The bucket, what home remembers of it, moving from one place to another, opening. */
-#include "spawner/open_blobs.h"
+#include "spawner/service/open_blobs.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -8,9 +8,9 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
-#include "spawner/blob_keys.h"
 #include "spawner/config/blob_bucket.h"
-#include "spawner/hold_lease.h"
+#include "spawner/service/blob_keys.h"
+#include "spawner/service/hold_lease.h"
 
 /* Keys of home. */
 #define MARK "location"
