@@ -1,6 +1,6 @@
 /*
  * lineage.h - which state a step finds where dayfly does not keep it itself. A lineage belongs to
- * one executor, however its place is spelled; the spawner compares (spawner/control/lineage.h).
+ * one executor, however its place is spelled; the spawner compares (spawner/control/runs/lineage.h).
  * Nothing here does anything for a managed state. Thread rule: main thread.
  */
 #ifndef DF_RUNNER_LINEAGE_H

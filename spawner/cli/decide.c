@@ -1,9 +1,9 @@
 /* dayfly approve, discard, cancel: decisions of a person about a run or a workflow. */
 #include "spawner/cli/commands.h"
-#include "spawner/cli/follow.h"
+#include "spawner/cli/follow/follow.h"
+#include "spawner/cli/follow/summary.h"
 #include "spawner/cli/named.h"
 #include "spawner/cli/signals.h"
-#include "spawner/cli/summary.h"
 #include "spawner/model/model.h"
 
 static int post(struct df_cli *cli, const char *plural, const char *name, const char *verb,

@@ -6,10 +6,10 @@
 
 #include "common/base/fs.h"
 #include "spawner/cli/commands.h"
-#include "spawner/cli/follow.h"
+#include "spawner/cli/follow/follow.h"
 #include "spawner/cli/kinds.h"
 #include "spawner/cli/signals.h"
-#include "spawner/cli/state_file.h"
+#include "spawner/cli/state/state_file.h"
 #include "spawner/cli/text.h"
 #include "spawner/model/model.h"
 

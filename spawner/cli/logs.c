@@ -1,7 +1,7 @@
 /* dayfly logs: prints the log or the events of a run, with --follow until the run has ended. */
 #include "spawner/cli/commands.h"
+#include "spawner/cli/follow/view.h"
 #include "spawner/cli/named.h"
-#include "spawner/cli/view.h"
 #include "spawner/model/model.h"
 
 struct tail {

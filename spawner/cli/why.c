@@ -4,9 +4,9 @@
  */
 #include "common/base/clock.h"
 #include "spawner/cli/commands.h"
+#include "spawner/cli/follow/summary.h"
 #include "spawner/cli/named.h"
 #include "spawner/cli/reasons.h"
-#include "spawner/cli/summary.h"
 #include "spawner/cli/terrakube.h"
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"

@@ -2,9 +2,9 @@
  * executors.c - one pass over one executor: accepts changes that were made with kubectl, and
  * removes an executor that is being deleted, together with everything that belongs to it.
  */
-#include "spawner/control/applied.h"
-#include "spawner/control/deleted.h"
-#include "spawner/control/vanished_run.h"
+#include "spawner/control/documents/applied.h"
+#include "spawner/control/documents/deleted.h"
+#include "spawner/control/runs/vanished_run.h"
 
 int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,
                           struct df_err *err)

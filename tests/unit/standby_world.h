@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #include "spawner/control/loop.h"
-#include "spawner/control/standby_parts.h"
+#include "spawner/control/standby/standby_parts.h"
 #include "tests/unit/control_loop.h"
 #include "tests/unit/standby_engine.h"
 

@@ -9,7 +9,7 @@
 
 #include "common/base/fs.h"
 #include "spawner/cli/commands.h"
-#include "spawner/cli/follow.h"
+#include "spawner/cli/follow/follow.h"
 #include "spawner/cli/help.h"
 #include "spawner/cli/lookup.h"
 #include "spawner/cli/module.h"

@@ -12,7 +12,7 @@
 #include <sys/socket.h>
 
 #include "spawner/cli/client.h"
-#include "spawner/cli/feed.h"
+#include "spawner/cli/follow/feed.h"
 
 #define HEAD "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 

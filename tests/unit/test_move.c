@@ -6,7 +6,7 @@
 #include <cmocka.h>
 
 #include "runner/pulled.h"
-#include "spawner/control/moved.h"
+#include "spawner/control/runs/moved.h"
 #include "spawner/model/move.h"
 #include "spawner/model/state_command.h"
 #include "tests/unit/model_words.h"

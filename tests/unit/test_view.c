@@ -9,7 +9,7 @@
 #include <sys/mman.h>
 
 #include "common/base/limits.h"
-#include "spawner/cli/view.h"
+#include "spawner/cli/follow/view.h"
 
 struct screen {
     int fd;
