@@ -1,3 +1,8 @@
+/*
+ * err.c - the functions that fill a df_err, then those that add to it or pass it on.
+ * class_of_errno() says which class a failed system call has. A reason word that is there already
+ * stays.
+ */
 #define DF_ERR_IMPLEMENTATION
 #include "common/base/err.h"
 

@@ -1,3 +1,9 @@
+/*
+ * fatal.c - read on_fatal() first: it runs in the signal handler. The interrupted code may hold a
+ * lock or have damaged the heap. So df_fatal_catch() does beforehand what allocates memory, and the
+ * line is built on the handler's stack (struct text). If the handler waits for a lock all the same,
+ * an alarm ends the process.
+ */
 #include "common/base/fatal.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * health.c - one spell for each direction (reading, writing) says since when it fails. Read
+ * df_blob_health_note() first: it takes the result of a call, decides whether that says anything of
+ * the store, and tells the owner when a direction begins to fail and when it works again. A store
+ * that was taken over by others fails until it is closed.
+ */
 #include "common/blob/health.h"
 
 #include <errno.h>

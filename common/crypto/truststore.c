@@ -1,3 +1,8 @@
+/*
+ * truststore.c - writes the certificates of a truststore as PEM. df_truststore_read() near the end
+ * tells the formats apart: JKS by its magic number, PEM by "-----BEGIN ", everything else must be
+ * PKCS#12. Keys are skipped, together with their own certificates: those are no authorities.
+ */
 #include "common/crypto/ssl.h"
 
 #include <openssl/crypto.h>

@@ -1,3 +1,8 @@
+/*
+ * blocks.c - first how the scanners of both syntaxes (native.c, json.c) add blocks and attributes,
+ * within the limits; then the questions about a module. Attributes are stored only for the blocks
+ * and names that a question needs: as "name=value", or as "name" if the scanner gives no value.
+ */
 #include "common/hcl/blocks.h"
 
 #include "common/base/limits.h"

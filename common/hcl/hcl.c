@@ -1,3 +1,7 @@
+/*
+ * hcl.c - chooses the files of a module as the tool does, and gives each to a scanner. Read
+ * read_all() first. Override files come last. For OpenTofu a file x.tofu replaces x.tf.
+ */
 #include "common/hcl/hcl.h"
 
 #include <dirent.h>

@@ -1,3 +1,9 @@
+/*
+ * target.c - what a URL means for safety: its origin, whether it is https, whether it leads to this
+ * machine or its link. df_http_target_redirect() decides by that which redirects are followed, and
+ * whether the target may still get the credentials (`trusted`): only at the origin of the first
+ * URL.
+ */
 #include "common/http/target.h"
 
 #include <arpa/inet.h>

@@ -1,3 +1,9 @@
+/*
+ * joints.c - the filter first: bits for all grams and pairs of neighbours in the patterns. It may
+ * say yes to a gram that no pattern has, and never no to one that a pattern has. Then the walk:
+ * read df_joint_next() at the end. is_closed_line() decides the usual case, is_open() all others.
+ * Without enough text to decide, a joint is open.
+ */
 #include "common/redact/joints.h"
 
 #include "common/redact/prefix.h"

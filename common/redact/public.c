@@ -1,3 +1,9 @@
+/*
+ * public.c - which values are not worth masking, so that a log stays readable.
+ * df_redact_is_public() decides about a member: by its name, by lists of words, regions of clouds
+ * and plain URLs. df_redact_is_public_line() does the same for a line of a longer value. What
+ * neither recognizes is treated as secret.
+ */
 #include "common/redact/public.h"
 
 #include <ctype.h>

@@ -1,3 +1,8 @@
+/*
+ * unwrap.c - first tokens: df_unwrap_token() reads one byte, escape or line end. Then a fast search
+ * for the next joint: it may stop at a place that is none, and never passes one. Then the views,
+ * which are made of tokens.
+ */
 #include "common/redact/unwrap.h"
 
 #include <ctype.h>

@@ -1,3 +1,9 @@
+/*
+ * node.c - in order: addresses, the class of what a server refuses (class_of()), the connection,
+ * the exchange. An exchange writes all commands of a batch, then reads their replies; b->done
+ * counts the replies. After a failure the connection is closed, and df_redis_node_connect() opens
+ * the next one.
+ */
 #include "common/redis/node.h"
 
 #include "common/base/clock.h"

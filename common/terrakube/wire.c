@@ -1,3 +1,8 @@
+/*
+ * wire.c - a command is made argument by argument (struct command); then each thing that an
+ * executor says has a section: log, heartbeat, claim, who lives, bell. Keys that Terrakube reads
+ * are in Java's form; keys that begin with "dayfly:" are read by dayfly alone, and are plain.
+ */
 #include "common/terrakube/wire.h"
 
 #include "common/base/clock.h"
