@@ -1,3 +1,9 @@
+/*
+ * init.c - runs `init` of the tool, and explains how it failed. Read df_init() at the end, then
+ * upwards: run_with_cache() adds the plugin cache, run_in_environment() the certificates and the
+ * credentials of the source for modules. Those credentials are removed before a program of the
+ * module can start.
+ */
 #include "runner/init.h"
 
 #include "common/base/fs.h"

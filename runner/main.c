@@ -1,3 +1,8 @@
+/*
+ * The commands of the runner: a table in front of main(), and a function for each of them. git
+ * starts this program as well, to ask for a password: main() answers that before it looks at the
+ * command.
+ */
 #include <getopt.h>
 
 #include "common/base/exit.h"

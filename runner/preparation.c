@@ -1,3 +1,9 @@
+/*
+ * preparation.c - a thread fetches the source and finds the tool while the runner waits. What the
+ * thread writes is read only after it was joined. df_preparation_end() joins it and checks that the
+ * step is the expected one; df_preparation_take_source() gives the source away if it is still as it
+ * was fetched and the plan's, and empties its directory otherwise.
+ */
 #include "runner/preparation.h"
 
 #include <errno.h>

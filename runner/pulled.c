@@ -1,12 +1,14 @@
+/*
+ * pulled.c - the tool prints the members of a state in this order: version, terraform_version,
+ * serial, lineage, and then what the state holds. read_head() reads only those before: the rest may
+ * be large, and is compared by its digest.
+ */
 #include "runner/pulled.h"
 
 #include "common/base/parse.h"
 
 #define SPACE " \t\r\n"
 
-/* The tool prints the members of a state in this order: version, terraform_version, serial,
- * lineage, and then what the state holds. Only those before are read here: the rest may be large,
- * and is compared byte by byte. */
 static int not_a_state(struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_USER, "StateRefused",

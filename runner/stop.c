@@ -1,3 +1,8 @@
+/*
+ * stop.c - one thread polls the causes: a signal, the step's end elsewhere, the timeout.
+ * df_stop_now() takes the first cause and ignores later ones: it sets the flag and makes stopped_fd
+ * readable. Signals are blocked and come through a signalfd, so there is no signal handler.
+ */
 #include "runner/stop.h"
 
 #include <errno.h>

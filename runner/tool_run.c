@@ -1,3 +1,8 @@
+/*
+ * tool_run.c - df_tool_run() repeats a command that failed while it read the state: it has changed
+ * nothing yet (ended_reading()). Then the failures: what the tool printed becomes an error for
+ * people, masked and without colours.
+ */
 #include "runner/tool_run.h"
 
 #include <poll.h>

@@ -1,3 +1,9 @@
+/*
+ * masks.c - values that were given, and contents of files; make_set() makes the redactor's set of
+ * both. What was once read from a file stays masked when the file changes, because it may have been
+ * printed. The set before the current one is freed when the next is made: a thread may still use
+ * it.
+ */
 #include "runner/report/masks.h"
 
 #include "common/base/fs.h"

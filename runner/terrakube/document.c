@@ -1,3 +1,8 @@
+/*
+ * document.c - the step document of a step of Terrakube: action, tools, values to mask, and the
+ * files of dynamic credentials. Read df_terrakube_document_complete() first. A payload that was
+ * refused gets only action and tools.
+ */
 #include "runner/terrakube/document.h"
 
 /* The API fails a job six hours after it was made, whatever it does. */

@@ -1,3 +1,9 @@
+/*
+ * guard.c - read df_terrakube_guard() first: it asks the API for the job, and waits while another
+ * pod runs the step. Then the step starts, or give_up() ends it: settle() tells the API what a lost
+ * pod did not tell. df_terrakube_guard_change() asks again before resources change, and claims in
+ * Redis a step that must run only once.
+ */
 #include "runner/terrakube/guard.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * keep.c - df_terrakube_keep_state() at the end has the order: the state that the backend did not
+ * take (errored.tfstate), then the history, then the outputs. The file is stored before anything
+ * else, because it is the only copy. What fails is noted in the step's log, and the next part is
+ * tried all the same.
+ */
 #include "runner/terrakube/keep.h"
 
 #include <fcntl.h>

@@ -1,3 +1,8 @@
+/*
+ * values.c - recursive functions: hiding, marks, what changed, what became known. Objects are
+ * walked by name and arrays by position, so an array never loses an item: a null stands for what is
+ * missing. A value that is marked as sensitive is never copied.
+ */
 #include "runner/terrakube/values.h"
 
 static const cJSON *member(const cJSON *object, const char *key)

@@ -1,3 +1,9 @@
+/*
+ * hiding.c - first df_hiding_find(): the real paths of all secrets, their folders if these hold
+ * files alone and nothing that the wall shows, and the other names that mounts give them. Then they
+ * are laid over what a wall shows. Directories above them that could be renamed are pinned
+ * (pin_way()).
+ */
 #include "runner/tofu/hiding.h"
 
 #include <dirent.h>

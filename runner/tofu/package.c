@@ -1,3 +1,8 @@
+/*
+ * package.c - the files of a provider's package: copy, checksum ("h1:" of the lock file), and the
+ * record of the checksum. The record saves reading the package again. It counts only while inode,
+ * size, mode and time of change of every file are the same (identify()).
+ */
 #include "runner/tofu/package.h"
 
 #include <errno.h>
