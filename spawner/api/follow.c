@@ -1,3 +1,9 @@
+/*
+ * follow.c - a stream of Server-Sent Events. Its handler takes a mark, looks and sends, then waits
+ * until the mark has changed: a change during the look is not missed. wait_for_change() also ends
+ * for a heartbeat, a client that left and a server that stops. Then the text of events:
+ * df_sse_escape() makes any bytes part of a JSON string.
+ */
 #include "spawner/api/follow.h"
 
 #include "common/base/clock.h"

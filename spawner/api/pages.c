@@ -1,3 +1,8 @@
+/*
+ * pages.c - a page of a list, for the query parameters that all lists have and those in `filters`.
+ * Read df_request_page() first: without a filter the store makes the page, with one,
+ * list_matching() reads the store's pages and takes what is wanted.
+ */
 #include "spawner/api/pages.h"
 
 #include "spawner/model/selector.h"

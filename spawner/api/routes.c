@@ -1,3 +1,8 @@
+/*
+ * routes.c - the table of all routes. A row says who may call the route, which body and query it
+ * takes, and what the audit trail says of it. spawner/http checks caller, query and body before it
+ * calls the handler; the gate of a route checks the token of a step.
+ */
 #include "spawner/api/routes.h"
 
 #include "common/base/limits.h"

@@ -1,3 +1,8 @@
+/*
+ * state_history.c - handlers for people: versions, rollback, push, lock and errored states. Most
+ * begin with df_state_executor(), which refuses a state that is kept elsewhere. Errored states
+ * exist for every storage: to list, read or discard them, df_state_owner() finds the executor.
+ */
 #include "common/base/parse.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/state.h"

@@ -1,3 +1,7 @@
+/*
+ * system.c - handlers about the service itself: health, metrics, OpenAPI, version. /readyz and a
+ * metric read the same table `checks`. These routes need no token.
+ */
 #include "common/kube/lease.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/measure.h"

@@ -1,3 +1,8 @@
+/*
+ * read.c - reads an archive once, from its beginning to its end. Read read_all() and next_member()
+ * first. The order is fixed (check_place()): description, database, other files, sums. Files go to
+ * the sink before the sums at the end prove them: what the sink has counts only after success.
+ */
 #include "spawner/backup/read.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * restore.c - read df_restore() at the end first. The archive is checked as a whole, unpacked into
+ * <directory>/restoring, settled there (runs are canceled, locks released), and its parts are moved
+ * up, the database last. As long as `restoring` is there, no service starts, and the next restore
+ * begins anew.
+ */
 #include "spawner/backup/restore.h"
 
 #include <dirent.h>

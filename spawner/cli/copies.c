@@ -1,3 +1,8 @@
+/*
+ * copies.c - refuses a second executor for a module by mistake. Read df_copies_refuse() at the end.
+ * Sources are compared by URL and folder, and on this machine by their real paths. An executor
+ * whose directory is gone may have the same module: the directory may have been moved.
+ */
 #include "spawner/cli/copies.h"
 
 #include <errno.h>

@@ -1,3 +1,9 @@
+/*
+ * journal.c - a ring of the last changes, and a list of subscriptions, under one lock. A reader
+ * that is further behind than the ring is told so, and continues at the end. A subscription's mark
+ * grows with each wake-up. Its topics are hashes of names: it may be woken for another name, and
+ * never misses its own.
+ */
 #include "spawner/journal/journal.h"
 
 #include <errno.h>

@@ -1,3 +1,8 @@
+/*
+ * admit.c - read df_model_admit() first. It fills what follows from other fields, then checks the
+ * document with its table, and, if that found no fault, with the rules here: those that compare
+ * fields with each other or with the stored document (`old`).
+ */
 #include "spawner/model/ephemeral.h"
 #include "spawner/model/integration_spec.h"
 #include "spawner/model/model.h"

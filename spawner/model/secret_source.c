@@ -1,3 +1,8 @@
+/*
+ * secret_source.c - the sources of secrets in the configuration: rules of fields, a table for each
+ * type, the check, then questions. A secret "corp-db" is of the source "corp". So no source may
+ * have a name that could be that of a secret of another one (check_names()).
+ */
 #include "spawner/model/secret_source.h"
 
 #include "common/base/parse.h"

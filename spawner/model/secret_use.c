@@ -1,3 +1,9 @@
+/*
+ * secret_use.c - who may use a secret or an integration: {executors, owner}; without `executors`
+ * every executor may. A secret of a source has `source` instead of an owner. At the end the places
+ * where a spec names secrets: df_secret_place_at() numbers them, and the questions after it walk
+ * them.
+ */
 #include "spawner/model/secret_use.h"
 
 #include "common/base/buf.h"

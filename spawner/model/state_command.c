@@ -1,3 +1,8 @@
+/*
+ * state_command.c - commands of the action `state`, each a row of the table `commands`. First the
+ * rules that need only the document, then df_state_command_fits(), which also needs the executor
+ * and says what to do instead.
+ */
 #include "spawner/model/state_command.h"
 
 #include "spawner/model/model.h"

@@ -1,3 +1,9 @@
+/*
+ * leftovers.c - removes plans and logs of ended steps, old audit entries, and orphans, each in a
+ * section. All add to `removed` what goes; a dry run does no more than that. Blobs whose document
+ * is gone are orphans, and no other section touches them. Orphans of states are listed and never
+ * removed.
+ */
 #include "spawner/requests/leftovers.h"
 
 #include "common/base/clock.h"

@@ -1,3 +1,8 @@
+/*
+ * owners.c - first which kind and uid a blob's key has (df_stored_of()), then the executor of a
+ * uid. Uids are an array, which the first search after an addition sorts. Each executor's name is
+ * stored once.
+ */
 #include "spawner/requests/owners.h"
 
 #include <search.h>

@@ -1,3 +1,8 @@
+/*
+ * purge.c - removes documents with all that belongs to them. The document goes last: after a crash
+ * it is still there, and the next purge continues. purge_of_X() removes what belongs to X;
+ * df_purge_X() does that and removes the document, as one removal (removals.h).
+ */
 #include "spawner/requests/purge.h"
 
 #include "spawner/journal/reporter.h"

@@ -1,3 +1,8 @@
+/*
+ * terrakube.c - makes a TaskAction of a payload. Read df_request_terrakube_step() at the end first.
+ * The name follows from job and step, so a repeated request finds its TaskAction and succeeds. The
+ * payload is stored before the TaskAction, which therefore never lacks it.
+ */
 #include "spawner/requests/terrakube.h"
 
 #include "common/base/clock.h"

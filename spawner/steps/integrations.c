@@ -1,3 +1,8 @@
+/*
+ * integrations.c - read df_integration_grant() at the end first. An integration is a named one or
+ * an entry of spec.integrations itself. grant() chooses how it becomes variables: a role that is
+ * assumed, an identity token, or the keys of its secret.
+ */
 #include "spawner/steps/integrations.h"
 
 #include "common/base/clock.h"

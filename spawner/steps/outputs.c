@@ -1,3 +1,8 @@
+/*
+ * outputs.c - outputs are sealed blobs, one for the step and, unless it is a dry run, one for its
+ * executor. First how they are sealed and opened, then put and get. An output may have a member
+ * `shown`: its value with secrets masked, which stays as long as the value does.
+ */
 #include "spawner/steps/outputs.h"
 
 #include "common/base/fs.h"

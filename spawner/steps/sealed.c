@@ -1,3 +1,9 @@
+/*
+ * sealed.c - an entry of the vault is {run, secrets} under a random id, which the run has in
+ * spec.sealed. An entry that names another run is not used (get_entry()). The entry is written
+ * before the run and may be there without it: df_sealed_sweep() deletes it when it is no longer
+ * young.
+ */
 #include "spawner/steps/sealed.h"
 
 #include "common/base/clock.h"

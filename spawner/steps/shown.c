@@ -1,3 +1,9 @@
+/*
+ * shown.c - the runner's side: df_step_get_shown() lists the outputs that nothing is stored for and
+ * that this step may mask (find_origins()), df_step_put_shown() stores what it sends back. The
+ * reader's side: df_shown_apply() takes what is stored for the executor, then for the step that
+ * wrote the version; what is left is hidden, unless a person stored the state.
+ */
 #include "spawner/steps/shown.h"
 
 #include "common/base/clock.h"

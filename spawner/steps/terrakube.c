@@ -1,3 +1,9 @@
+/*
+ * terrakube.c - what only steps of Terrakube need: a part of the step document, the report of a
+ * failure that the runner cannot send, heartbeats and the bell in Redis. Read
+ * df_terrakube_tell_failure() first: it asks the API, stores output and history of a step that is
+ * not over there, and then marks it as failed.
+ */
 #include "spawner/steps/terrakube.h"
 
 #include <errno.h>

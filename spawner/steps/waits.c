@@ -1,3 +1,8 @@
+/*
+ * waits.c - read df_wait_failed() and df_wait_passed() first. An entry of the list is one thing
+ * that fails for one document. The list is used under its lock; documents are changed without it
+ * (change()). A case with is_aside is shown as well, and is never a reason for the step to end.
+ */
 #include "spawner/steps/waits.h"
 
 #include <errno.h>

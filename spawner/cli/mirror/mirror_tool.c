@@ -1,3 +1,8 @@
+/*
+ * mirror_tool.c - the commands of the tool that `dayfly mirror` needs: `providers mirror`,
+ * `providers lock`, `get`. For a single package, write_module() makes a module that requires
+ * exactly this one. All of them pass through run(), and keep their data in the stage of the store.
+ */
 #include "spawner/cli/mirror/mirror_tool.h"
 
 #include <signal.h>

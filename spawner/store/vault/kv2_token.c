@@ -1,3 +1,8 @@
+/*
+ * kv2_token.c - a token is read from a file, each time anew, or comes from a login with the service
+ * account's token. Read df_kv2_token_get() at the end, then ensure_login(): one login at a time,
+ * and those who waited for it share its failure.
+ */
 #include "spawner/store/vault/kv2_token.h"
 
 #include "common/base/clock.h"
