@@ -296,7 +296,7 @@ int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret
                            struct df_err *err)
 {
     DF_TOKEN t = {0};
-    if (df_token_cache_get(&c->cache, &t, err) < 0)
+    if (df_token_cache_get(&c->cache, NULL, &t, err) < 0)
         return -1;
     int64_t expires_us = t.until_us == INT64_MAX ? 0 : t.until_us;
     *ret = (struct df_aws_keys){DF_TAKE(t.id), DF_TAKE(t.text), DF_TAKE(t.session), expires_us};

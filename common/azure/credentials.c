@@ -193,7 +193,7 @@ int df_azure_credentials_get(struct df_azure_credentials *c, struct df_azure_gra
     if (ret->kind != DF_AZURE_TOKEN)
         return df_str_set(&ret->text, key ? key : *sas == '?' ? sas + 1 : sas, err);
     DF_TOKEN token = {0};
-    if (df_token_cache_get(&c->cache, &token, err) < 0)
+    if (df_token_cache_get(&c->cache, NULL, &token, err) < 0)
         return -1;
     ret->text = DF_TAKE(token.text);
     return 0;

@@ -87,11 +87,20 @@ static int fetch_if_due(struct df_token_cache *c, unsigned known, struct df_err 
     return df_err_pass_needed(err, &c->failure);
 }
 
-int df_token_cache_get(struct df_token_cache *c, struct df_token *ret, struct df_err *err)
+/* Under the lock. */
+static void forget(struct df_token_cache *c, const char *text)
+{
+    if (text && df_streq(c->token.text, text))
+        df_token_wipe(&c->token);
+}
+
+int df_token_cache_get(struct df_token_cache *c, const char *refused, struct df_token *ret,
+                       struct df_err *err)
 {
     unsigned known = __atomic_load_n(&c->failures, __ATOMIC_RELAXED);
     DF_TOKEN copy = {0};
     (void)pthread_mutex_lock(&c->lock);
+    forget(c, refused);
     int result = fetch_if_due(c, known, err);
     if (result == 0)
         result = copy_token(&c->token, &copy, err);
@@ -106,8 +115,7 @@ int df_token_cache_get(struct df_token_cache *c, struct df_token *ret, struct df
 void df_token_cache_forget(struct df_token_cache *c, const char *text)
 {
     (void)pthread_mutex_lock(&c->lock);
-    if (df_streq(c->token.text, text))
-        df_token_wipe(&c->token);
+    forget(c, text);
     (void)pthread_mutex_unlock(&c->lock);
 }
 
@@ -120,7 +128,7 @@ bool df_token_cache_renew(struct df_token_cache *c, const struct df_token *refus
         c->asked_ms = now_ms;
         (void)!fetch(c, NULL);
     }
-    bool is_another = !is_token(c, refused);
+    bool is_another = c->token.text && !is_token(c, refused);
     (void)pthread_mutex_unlock(&c->lock);
     return is_another;
 }

@@ -40,9 +40,10 @@ void df_token_cache_init(struct df_token_cache *c,
                          void *arg);
 void df_token_cache_free(struct df_token_cache *c); /* wipes the token */
 
-/* *ret: a copy, which the caller wipes. Fails as fetch did, but RETRY where that has NOT_FOUND or
- * CONFLICT, unless the token that is there has not ended. */
-int df_token_cache_get(struct df_token_cache *c, struct df_token *ret,
+/* *ret: a copy, which the caller wipes. refused: the text of a token that a service refused, which is
+ * not given out again; or NULL. Fails as fetch did, but RETRY where that has NOT_FOUND or CONFLICT,
+ * unless the token that is there has not ended. */
+int df_token_cache_get(struct df_token_cache *c, const char *refused, struct df_token *ret,
                        struct df_err *err) DF_MUST_CHECK;
 
 /* A service refused the token with this text: the next get fetches another one. */

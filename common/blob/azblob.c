@@ -121,9 +121,9 @@ struct head {
 };
 
 /* A clock that is wrong by more than a quarter of an hour would make every request invalid. */
-static void print_date(const struct df_driver *d, char *out, size_t size)
+static void print_date(int64_t skew_us, char *out, size_t size)
 {
-    time_t now = (time_t)((df_real_us() + df_driver_skew_us(d)) / 1000000);
+    time_t now = (time_t)((df_real_us() + skew_us) / 1000000);
     struct tm tm;
     if (!gmtime_r(&now, &tm) || !strftime(out, size, "%a, %d %b %Y %H:%M:%S GMT", &tm))
         *out = '\0';
@@ -146,7 +146,7 @@ static int print_md5(const struct df_driver_call *c, char out[32], struct df_err
 static int add_headers(struct df_driver_attempt *a, struct head *h, struct df_err *err)
 {
     const struct df_driver_call *c = a->call;
-    print_date(a->driver, h->date, sizeof(h->date));
+    print_date(a->skew_us, h->date, sizeof(h->date));
     if (print_md5(c, h->md5, err) < 0)
         return -1;
     if (c->body)
@@ -201,14 +201,14 @@ static int prove(struct df_driver_attempt *a, const struct head *h, const struct
 }
 
 /* True if a second request with a newer token, or the store's time, may be accepted. */
-static bool may_repeat(const struct df_driver_attempt *a, const struct df_azure_grant *g)
+static bool may_repeat(struct df_driver_attempt *a, const struct df_azure_grant *g)
 {
     if (g->kind == DF_AZURE_TOKEN && a->res.status == 401) {
         df_azure_credentials_refused(azblob_of(a->driver)->credentials, g);
         return true;
     }
     return g->kind == DF_AZURE_KEY && a->res.status == 403 &&
-           df_driver_take_time(a->driver, &a->res) > SKEW_S * INT64_C(1000000);
+           df_driver_take_time(a) > SKEW_S * INT64_C(1000000);
 }
 
 static int attempt(struct df_driver_attempt *a, struct df_err *err)

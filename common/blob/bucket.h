@@ -1,7 +1,7 @@
 /*
  * bucket.h - what a cloud's object store does, for blobs: whole objects under names, and compare and
  * swap by version. bucket.c makes the object store of objects.h of it:
- * sealing, layout, repeated attempts. A driver (driver.h) sends one request for each call.
+ * sealing, layout, repeated attempts. A driver (driver.h) makes each call once, and tells how it ended.
  *
  * Failures of every call, besides those it names:
  *   RETRY   no answer, or a temporary fault: the request may have been executed. retry_after_s as

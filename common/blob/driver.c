@@ -57,18 +57,14 @@ int df_driver_exchange(struct df_driver_attempt *a, struct df_err *err)
     return 0;
 }
 
-int64_t df_driver_skew_us(const struct df_driver *d)
-{
-    return __atomic_load_n(&d->skew_us, __ATOMIC_RELAXED);
-}
-
-int64_t df_driver_take_time(struct df_driver *d, const struct df_http_response *res)
+int64_t df_driver_take_time(struct df_driver_attempt *a)
 {
     int64_t theirs_us = 0;
-    if (df_http_time(res, &theirs_us) < 0)
+    if (df_http_time(&a->res, &theirs_us) < 0)
         return 0;
     int64_t skew_us = theirs_us - df_real_us();
-    return llabs(skew_us - __atomic_exchange_n(&d->skew_us, skew_us, __ATOMIC_RELAXED));
+    __atomic_store_n(&a->driver->skew_us, skew_us, __ATOMIC_RELAXED);
+    return llabs(skew_us - a->skew_us);
 }
 
 /* ---- a call ----------------------------------------------------------------------------------- */
@@ -127,6 +123,7 @@ static int send_with(struct df_http *h, struct df_driver *d, const struct df_dri
         ATTEMPT a = {.driver = d,
                      .call = c,
                      .http = h,
+                     .skew_us = __atomic_load_n(&d->skew_us, __ATOMIC_RELAXED),
                      .url = DF_BUF_INIT(DF_LIMIT_URL),
                      .is_last = is_last};
         if (begin(&a, err) < 0 || d->protocol->attempt(&a, err) < 0)

@@ -1,7 +1,7 @@
 /*
- * driver.h - the driver of a bucket (bucket.h) in the object store of a cloud. Each call of bucket.h is
- * one request, which is sent a second time where other credentials, or the store's time, may be
- * accepted. What differs from store to store is in a table: s3.c, gcs.c and azblob.c. Internal to
+ * driver.h - the driver of a bucket (bucket.h) in the object store of a cloud. A request is sent a
+ * second time where other credentials, the other region or the store's time may be accepted; a
+ * protocol may ask for more, where a refusal does not say enough. What differs from store to store is in a table: s3.c, gcs.c and azblob.c. Internal to
  * common/blob. Thread rule: any thread.
  */
 #ifndef DF_BLOB_DRIVER_H
@@ -63,7 +63,7 @@ struct df_driver_call {
 /* What a refusal says. */
 struct df_driver_fault {
     int status;
-    bool is_stores; /* the store said it, and not somebody on the way */
+    bool is_stores; /* GCS: the store said it, and not somebody on the way */
     char code[64], message[256];
     char region[64]; /* S3: where the bucket is */
 };
@@ -77,6 +77,8 @@ struct df_driver_attempt {
     struct df_strs headers;      /* owned */
     struct df_http_response res; /* owned */
     struct df_driver_fault fault;
+    int64_t
+        skew_us; /* of the time that it is signed with: what the store's clock is ahead of ours */
     bool is_last, may_repeat; /* may_repeat: another attempt may be accepted */
 };
 
@@ -141,11 +143,9 @@ int df_driver_give(const struct df_driver_page *p, const char *whole, int64_t si
 /* What a status of 300 and above means, unless the store's protocol says otherwise. */
 enum df_err_class df_driver_class_of(int status);
 
-/* Takes over the time of an answer as that of the store's clock. How far it is from what it was taken
- * for; 0: the answer has none. */
-int64_t df_driver_take_time(struct df_driver *d, const struct df_http_response *res);
-/* What the store's clock is ahead of ours. */
-int64_t df_driver_skew_us(const struct df_driver *d);
+/* Takes over the time of the answer as that of the store's clock. How far it is from what this attempt
+ * took it for; 0: the answer has none. */
+int64_t df_driver_take_time(struct df_driver_attempt *a);
 
 /* Where save() writes. */
 struct df_driver_file {

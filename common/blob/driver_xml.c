@@ -20,7 +20,6 @@ void df_driver_xml_fault(const struct df_http_response *res, struct df_driver_fa
 {
     const struct df_xml_sink sink = {take_fault, f};
     (void)!df_xml_read(df_buf_str(&res->body), res->body.len, &sink, NULL);
-    f->is_stores = *f->code;
 }
 
 static void begin_item(struct df_driver_xml_item *i)

@@ -12,7 +12,7 @@ void df_driver_xml_fault(const struct df_http_response *res, struct df_driver_fa
 
 /* An object of a list, or a version of one. */
 struct df_driver_xml_item {
-    char name[DF_LIMIT_BUCKET_NAME]; /* "": there is none, or it is too long; so is version */
+    char name[DF_LIMIT_BUCKET_NAME + 1]; /* "": there is none, or it is too long; so is version */
     char version[DF_LIMIT_OBJECT_VERSION + 1];
     int64_t size, made_us; /* made_us: INT64_MAX if it is not known: not old */
 };

@@ -130,11 +130,10 @@ static int fail_way(const struct s3 *s, struct df_err *err)
 /* A clock that is wrong by more than a quarter of an hour would make every request invalid. */
 static void add_date(struct df_driver_attempt *a)
 {
-    int64_t skew_us = df_driver_skew_us(a->driver);
-    time_t now = (time_t)((df_real_us() + skew_us) / 1000000);
+    time_t now = (time_t)((df_real_us() + a->skew_us) / 1000000);
     char date[sizeof("20261121T085001Z")];
     struct tm tm;
-    if (skew_us && gmtime_r(&now, &tm) && strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &tm))
+    if (a->skew_us && gmtime_r(&now, &tm) && strftime(date, sizeof(date), "%Y%m%dT%H%M%SZ", &tm))
         (void)df_strs_addf(&a->headers, "X-Amz-Date: %s", date);
 }
 
@@ -166,7 +165,7 @@ static bool may_repeat(struct df_driver_attempt *a, const struct df_aws_keys *ke
             return df_aws_credentials_refused(s->credentials, keys);
     if (df_streq(code, "AuthorizationHeaderMalformed") && s->other_region)
         return !__atomic_exchange_n(&s->is_elsewhere, true, __ATOMIC_RELAXED);
-    return df_streq(code, "RequestTimeTooSkewed") && df_driver_take_time(a->driver, &a->res);
+    return df_streq(code, "RequestTimeTooSkewed") && df_driver_take_time(a);
 }
 
 static int attempt(struct df_driver_attempt *a, struct df_err *err)

@@ -198,7 +198,7 @@ static int fetch_token(void *arg, struct df_token *ret, struct df_err *err)
 int df_gcp_credentials_get(struct df_gcp_credentials *c, char **ret, struct df_err *err)
 {
     DF_TOKEN token = {0};
-    if (df_token_cache_get(&c->cache, &token, err) < 0)
+    if (df_token_cache_get(&c->cache, NULL, &token, err) < 0)
         return -1;
     *ret = DF_TAKE(token.text);
     return 0;

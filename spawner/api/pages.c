@@ -52,6 +52,8 @@ static int read_filters(const struct df_request *req, enum df_kind kind, struct 
 {
     const struct df_state_member *m = ret->states = df_kind_row(kind)->shown.states;
     for (size_t i = 0; m && m[i].path; i++) {
+        if (i == FILTERS_MAX)
+            DF_BUG("%s has more than %d states", df_kind_name(kind), FILTERS_MAX);
         const char *value = m[i].query ? df_request_query(req, m[i].query) : NULL;
         if (value && check_value(&m[i], value, err) < 0)
             return -1;

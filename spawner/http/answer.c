@@ -1,3 +1,7 @@
+/*
+ * answer.c - what handlers read of a request (headers, query) and how they answer: a document with its
+ * ETag, a list, nothing. df_hide_private() takes from a document what no client is shown.
+ */
 #include <microhttpd.h>
 
 #include "common/base/parse.h"

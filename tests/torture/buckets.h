@@ -54,7 +54,7 @@ static int token_kept(struct df_err *err)
     struct df_token_cache cache;
     DF_TOKEN t = {0};
     df_token_cache_init(&cache, fetch_token, NULL);
-    int result = df_token_cache_get(&cache, &t, err);
+    int result = df_token_cache_get(&cache, NULL, &t, err);
     if (result == 0 && df_token_cache_renew(&cache, &t, 0))
         DF_BUG("another token");
     df_token_cache_free(&cache);

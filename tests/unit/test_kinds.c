@@ -8,6 +8,7 @@
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "spawner/api/handlers.h"
 #include "spawner/api/routes.h"
 #include "spawner/http/route.h"
 #include "spawner/model/kinds.h"
@@ -83,6 +84,21 @@ static void every_kind_can_be_listed_and_read(void **state)
     }
 }
 
+/* A route that forgets its kind would change documents of the first one. */
+static void a_route_for_documents_has_the_kind_of_its_path(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < df_routes.count; i++) {
+        const struct df_route *r = &df_routes.rows[i];
+        bool is_of_documents = r->handler == df_list_documents || r->handler == df_get_document ||
+                               r->handler == df_create_document || r->handler == df_put_document ||
+                               r->handler == df_patch_document;
+        DF_FREE char *path = df_strf("/v1/%s", df_kind_plural(r->of));
+        if (is_of_documents && !df_starts_with(r->pattern, path))
+            fail_msg("%s %s is of %s", r->method, r->pattern, df_kind_name(r->of));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -90,6 +106,7 @@ int main(void)
         cmocka_unit_test(a_row_says_all_of_its_kind),
         cmocka_unit_test(every_kind_stands_where_no_row_is_read),
         cmocka_unit_test(every_kind_can_be_listed_and_read),
+        cmocka_unit_test(a_route_for_documents_has_the_kind_of_its_path),
     };
     return cmocka_run_group_tests_name("kinds", tests, NULL, NULL);
 }

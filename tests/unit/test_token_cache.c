@@ -78,7 +78,7 @@ static void assert_token(const char *text)
 {
     DF_TOKEN t = {0};
     struct df_err err = {0};
-    if (df_token_cache_get(&cache, &t, &err) < 0)
+    if (df_token_cache_get(&cache, NULL, &t, &err) < 0)
         fail_msg("%s", err.message);
     assert_string_equal(t.text, text);
     assert_string_equal(t.id, "id");
@@ -89,7 +89,7 @@ static void assert_failure(const char *message)
 {
     DF_TOKEN t = {0};
     struct df_err err = {0};
-    assert_int_equal(df_token_cache_get(&cache, &t, &err), -1);
+    assert_int_equal(df_token_cache_get(&cache, NULL, &t, &err), -1);
     assert_int_equal(err.cls, DF_ERR_RETRY); /* it is not the caller's object that is not found */
     assert_string_equal(err.message, message);
 }
@@ -159,7 +159,7 @@ static void a_renewal_keeps_it_while_the_service_is_away(void **state)
 {
     DF_TOKEN refused = {0};
     (void)state;
-    assert_int_equal(df_token_cache_get(&cache, &refused, NULL), 0);
+    assert_int_equal(df_token_cache_get(&cache, NULL, &refused, NULL), 0);
     is_away = true;
     assert_false(df_token_cache_renew(&cache, &refused, PAUSE_MS));
     assert_token("token 1");
@@ -171,11 +171,11 @@ static void renewals_ask_at_most_once_in_a_while(void **state)
     DF_TOKEN first = {0};
     DF_TOKEN second = {0};
     (void)state;
-    assert_int_equal(df_token_cache_get(&cache, &first, NULL), 0);
+    assert_int_equal(df_token_cache_get(&cache, NULL, &first, NULL), 0);
     assert_true(df_token_cache_renew(&cache, &first, PAUSE_MS));
     assert_true(df_token_cache_renew(&cache, &first, PAUSE_MS)); /* there is another one */
     assert_int_equal(fetches, 2);
-    assert_int_equal(df_token_cache_get(&cache, &second, NULL), 0);
+    assert_int_equal(df_token_cache_get(&cache, NULL, &second, NULL), 0);
     assert_false(df_token_cache_renew(&cache, &second, PAUSE_MS));
     pass_s(PAUSE_MS / 1000);
     assert_true(df_token_cache_renew(&cache, &second, PAUSE_MS));
@@ -212,23 +212,26 @@ static void await_the_others(void)
     }
 }
 
+static const char *refused; /* a token that the callers come with */
+
 static void *call(void *arg)
 {
     struct caller *c = arg;
     c->id = gettid();
-    c->result = df_token_cache_get(&cache, &c->token, &c->err);
+    c->result = df_token_cache_get(&cache, refused, &c->token, &c->err);
     return NULL;
 }
 
 static void call_at_once(void)
 {
+    int before = fetches;
     memset(callers, 0, sizeof(callers));
     before_answer = await_the_others;
     for (size_t i = 0; i < CALLERS; i++)
         assert_int_equal(pthread_create(&callers[i].thread, NULL, call, &callers[i]), 0);
     for (size_t i = 0; i < CALLERS; i++)
         (void)pthread_join(callers[i].thread, NULL);
-    assert_int_equal(fetches, 1);
+    assert_int_equal(fetches, before + 1);
 }
 
 static void many_callers_are_one_request(void **state)
@@ -253,6 +256,19 @@ static void what_fails_for_one_fails_for_all_who_wait_with_it(void **state)
     }
 }
 
+/* They come to forget the same token, and that does not make them wait apart. */
+static void what_fails_for_one_with_a_refused_token_fails_for_all(void **state)
+{
+    (void)state;
+    assert_token("token 1");
+    is_away = true;
+    refused = "token 1";
+    call_at_once();
+    refused = NULL;
+    for (size_t i = 0; i < CALLERS; i++)
+        assert_string_equal(callers[i].err.message, "no answer to request 2");
+}
+
 #define cache_test(f) cmocka_unit_test_setup_teardown(f, enter, leave)
 
 int main(void)
@@ -267,6 +283,7 @@ int main(void)
         cache_test(renewals_ask_at_most_once_in_a_while),
         cache_test(many_callers_are_one_request),
         cache_test(what_fails_for_one_fails_for_all_who_wait_with_it),
+        cache_test(what_fails_for_one_with_a_refused_token_fails_for_all),
     };
     return cmocka_run_group_tests_name("token cache", tests, NULL, NULL);
 }

@@ -22,6 +22,8 @@ const struct df_kube_resource *df_informer_resource(const struct df_informer *i,
 
 struct df_kube_cache *df_informer_cache(const struct df_informer *i, enum df_kind kind)
 {
+    if (!df_kind_row(kind)->is_custom_resource)
+        DF_BUG("%s is no custom resource", df_kind_name(kind));
     return i->kinds[kind].cache;
 }
 

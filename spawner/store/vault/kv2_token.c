@@ -125,9 +125,7 @@ int df_kv2_token_get(struct df_kv2_token *t, const char *refused, char **ret, st
     DF_TOKEN token = {0};
     if (file)
         return read_file(file, ret, err);
-    if (refused)
-        df_token_cache_forget(&t->cache, refused);
-    if (df_token_cache_get(&t->cache, &token, err) < 0)
+    if (df_token_cache_get(&t->cache, refused, &token, err) < 0)
         return -1;
     *ret = DF_TAKE(token.text);
     return 0;
