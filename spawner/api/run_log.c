@@ -295,11 +295,11 @@ static int respond_stream(struct df_request *req, struct df_response *res, enum 
     l->piece = DF_BUF_INIT(follow && stream == DF_STREAM_EVENTS ? EVENTS_PIECE : LOG_PIECE);
     if (df_follower_init(&l->follower, req, run, true, err) < 0 || read_step(req, l, err) < 0)
         return -1;
+    if (follow)
+        resume_at(l, df_request_header(req, "Last-Event-ID"));
     const struct df_log_steps asked = {run, l->recipe, l->step, l->end};
     if (df_log_check_kept(req->s, &asked, err) < 0)
         return -1;
-    if (follow)
-        resume_at(l, df_request_header(req, "Last-Event-ID"));
     res->content_type = follow ? "text/event-stream" : plain_type;
     return 0;
 }

@@ -241,12 +241,6 @@ int df_slots_room(struct df_slots *l, const cJSON *task, int64_t *ret, struct df
 
 /* ---- the target of a workflow ---- */
 
-struct rivals {
-    const struct df_slots *slots;
-    const char *name; /* who asks */
-    char *holder;
-};
-
 static bool is_reserved(const struct df_slots *l, const char *name)
 {
     for (size_t i = 0; i < l->reserved_count; i++)
@@ -255,31 +249,28 @@ static bool is_reserved(const struct df_slots *l, const char *name)
     return false;
 }
 
-/* A df_store_visit. */
-static int note_holder(const cJSON *task, void *arg, struct df_err *err)
-{
-    const struct rivals *r = arg;
-    const char *name = df_json_str(task, "metadata.name");
-    (void)err;
-    if (!df_streq(name, r->name) &&
-        (df_label_has(task, DF_LABEL_LIVE) || is_reserved(r->slots, name)))
-        df_copy(r->holder, 64, name);
-    return 0;
-}
-
 /* The order of the queue does not tell who holds the target: a document may come into the queue late,
  * and before those that have begun. holder: "" if nobody does. */
 static int find_holder(const struct df_slots *l, const cJSON *task, char holder[64],
                        struct df_err *err)
 {
-    const char *lock = df_label_get(task, DF_LABEL_QUEUE);
-    struct rivals rivals = {l, df_json_str(task, "metadata.name"), holder};
+    const char *lock = df_label_get(task, DF_LABEL_QUEUE),
+               *own = df_json_str(task, "metadata.name");
     DF_FREE char *label = lock ? df_strf(DF_LABEL_QUEUE "=%s", lock) : NULL;
+    DF_STRS struct df_strs queue = {0}, live = {0};
     if (!lock)
         return 0;
     if (!label)
         return df_fail_oom(err);
-    return df_store_each(l->s->store, DF_KIND_TASK_ACTION, label, note_holder, &rivals, err);
+    if (df_store_names(l->s->store, DF_KIND_TASK_ACTION, label, &queue, err) < 0 ||
+        df_store_names(l->s->store, DF_KIND_TASK_ACTION, DF_LABEL_LIVE "=true", &live, err) < 0)
+        return -1;
+    for (size_t i = 0; i < queue.len; i++) {
+        const char *name = queue.items[i];
+        if (!df_streq(name, own) && (df_strs_has(&live, name) || is_reserved(l, name)))
+            df_copy(holder, 64, name);
+    }
+    return 0;
 }
 
 /* ---- acquire ---- */

@@ -1,5 +1,6 @@
 /*
- * names.h - roles and actions by their names, and the names that runs and steps get. Thread rule: pure functions, any thread.
+ * names.h - roles and actions by their names, and the names that runs and steps get. Thread rule:
+ * pure functions, any thread.
  */
 #ifndef DF_MODEL_NAMES_H
 #define DF_MODEL_NAMES_H

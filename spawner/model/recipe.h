@@ -53,7 +53,8 @@ bool df_run_takes_turn(const cJSON *run);
 
 /* The actions of all steps, ended by NULL (recipes.c). */
 extern const char *const df_step_actions[];
-/* The step with this action; an empty step, which writes nothing, if there is none. */
+/* The step with this action; an empty step, which writes nothing, if there is none. Steps of the same
+ * action are the same in each recipe. */
 const struct df_recipe_step *df_recipe_step_for(const char *action);
 /* The same of a TaskAction. */
 const struct df_recipe_step *df_recipe_step_of(const cJSON *task);

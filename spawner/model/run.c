@@ -97,6 +97,12 @@ const cJSON *df_run_latest(const struct df_run_view *v)
     return v->steps[latest_at(v)];
 }
 
+const struct df_recipe_step *df_run_latest_row(const struct df_run_view *v)
+{
+    static const struct df_recipe_step none = {0};
+    return df_run_latest(v) ? &df_recipe_of(v->run)->steps[latest_at(v)] : &none;
+}
+
 const cJSON *df_run_apply(const struct df_run_view *v)
 {
     const struct df_recipe *recipe = df_recipe_of(v->run);

@@ -66,6 +66,10 @@ struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us
 /* The TaskAction of the latest step that was created; NULL: none. Borrowed. */
 const cJSON *df_run_latest(const struct df_run_view *view);
 
+/* Its row of the run's recipe. It says nothing, asks for nothing and writes nothing if there is no step,
+ * or the action is unknown. Constant data. */
+const struct df_recipe_step *df_run_latest_row(const struct df_run_view *view);
+
 /* The TaskAction of the step that applies the plan of the first; NULL: not created yet, or the recipe
  * has no such step. Borrowed. */
 const cJSON *df_run_apply(const struct df_run_view *view);

@@ -145,9 +145,9 @@ bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation
            !(kept && is_deletion(observed->reason));
 }
 
-bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_remote)
+bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_elsewhere)
 {
-    return is_remote && df_streq(df_json_str(result, "reason"), "Canceled") &&
+    return is_elsewhere && df_streq(df_json_str(result, "reason"), "Canceled") &&
            !df_task_is_canceled(task);
 }
 

@@ -92,9 +92,9 @@ struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_ob
 bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *observed);
 
 /* True if the runner reports Canceled although this service did not cancel it: an eviction, a node
- * drain, a deleted Job. is_remote: trait of its engine. The runner cannot know who ended it; the
+ * drain, a deleted Job. is_elsewhere: its engine does not run here (runs_here). The runner cannot know who ended it; the
  * cluster can. */
-bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_remote);
+bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_elsewhere);
 
 /* Time since the engine was first asked to create the step; 0: never. */
 int64_t df_task_age_us(const cJSON *task, int64_t now_us);

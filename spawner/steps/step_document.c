@@ -524,7 +524,7 @@ static int add_others_lineage(const cJSON *executor, void *arg, struct df_err *e
 }
 
 /* For a step that finds a state which dayfly does not store: a command and the outputs must be of the
- * executor's own, or, if no run has used one yet, of no other executor's (control/lineage.h). A dry
+ * executor's own, or, if no run has used one yet, of no other executor's (control/runs/lineage.h). A dry
  * run reads such a state without a lock: by its lineage the runner knows that it has read it. */
 static int add_lineage(struct making *m, struct df_err *err)
 {

@@ -4,7 +4,7 @@
  *
  * The interface has two backends: a SQLite file, and custom resources in a cluster. A write is
  * durable when the call returns 0. A document without status was applied with kubectl and is not
- * accepted yet (control/applied.h). Thread rule: any thread. Documents passed in are borrowed.
+ * accepted yet (control/documents/applied.h). Thread rule: any thread. Documents passed in are borrowed.
  * Returned documents belong to the caller, except for those that it only looks at: these are shared
  * (common/json/shared.h), and those used last in a cluster cost no copy.
  */

@@ -48,7 +48,13 @@ def test_a_run_is_the_same_whichever_replica_is_asked(replicas):
     world.finish(run)
     world.check_run(run)
     headers = {"Authorization": f"Bearer {world.home.env['DAYFLY_TOKEN']}"}
-    for path in (f"/v1/runs/{run}", f"/v1/taskactions/{run}-apply", f"/v1/runs/{run}/log", "/v1/executors/net/outputs",
+    apply = f"/v1/taskactions/{run}-apply"
+
+    def is_settled(spawner):  # its pod ends after the run has, and that changes the step once more
+        return "dayfly.dev/unfinished" not in json.loads(spawner.request("GET", apply, headers=headers)[2])["metadata"]["labels"]
+
+    wait_for("the end of the step's pod, as both know it", lambda: all(is_settled(s) for s in world.spawners))
+    for path in (f"/v1/runs/{run}", apply, f"/v1/runs/{run}/log", "/v1/executors/net/outputs",
                  "/v1/executors/net/state", "/v1/executors/net/state/versions"):
         first, second = [spawner.request("GET", path, headers=headers) for spawner in world.spawners]
         assert first[0] == second[0] == 200 and first[2] == second[2], path

@@ -458,13 +458,16 @@ static bool is_over(const struct follow *f)
     return f->final_ms && (f->log_ended || df_mono_ms() - f->final_ms > LOG_END_MS);
 }
 
-/* True if the run waits for a decision. The whole plan must have been shown before. A decision may
- * exist already that the service has not processed. */
+/* A decision may exist already that the service has not processed. */
+static bool is_open(const struct follow *f)
+{
+    return is_undecided(f->run) && !f->canceled;
+}
+
+/* True if the run waits for a decision. The whole plan must have been shown before. */
 static bool waits_for_person(const struct follow *f)
 {
-    return has_phase(f, "WaitingApproval") && df_progress_is_complete(&f->progress) &&
-           !f->canceled && !df_json_at(f->run, "spec.decision") &&
-           !df_json_at(f->run, "spec.cancel");
+    return is_open(f) && df_progress_is_complete(&f->progress);
 }
 
 static int turn(struct follow *f, struct df_err *err)
@@ -475,7 +478,7 @@ static int turn(struct follow *f, struct df_err *err)
         return 0;
     if (waits_for_person(f) && f->question == QUESTION_NONE)
         ask(f);
-    else if (f->question == QUESTION_OPEN && !waits_for_person(f))
+    else if (f->question == QUESTION_OPEN && !is_open(f))
         answered_elsewhere(f);
     if (look_ahead(f, err) < 0)
         return -1;
@@ -519,6 +522,7 @@ static void skip_past(struct follow *f)
     while (at < recipe->count && df_json_str(df_run_step(f->run, at), "finishedAt"))
         at++;
     df_progress_skip_past(&f->progress, f->run);
+    f->log_ended = recipe->count && at == recipe->count;
     if (at < recipe->count && df_model_name(f->run_name, recipe->steps[at].name, name, NULL) == 0)
         (void)snprintf(f->log_id, sizeof(f->log_id), "%s:0", name);
 }

@@ -181,8 +181,11 @@ int df_lost_step_settle(struct df_spawner *s, const cJSON *run, const cJSON *ste
     if (!lost.uid)
         return 0;
     for (size_t i = 0; i < s->engines.count; i++) {
-        df_recover_streams(s, s->engines.engines[i], &lost);
-        if (df_recover_state(s, s->engines.engines[i], &lost, owner_of(run), err) < 0)
+        struct df_engine *e = s->engines.engines[i];
+        if (!e->ops->runner)
+            continue;
+        df_recover_streams(s, e, &lost);
+        if (df_recover_state(s, e, &lost, owner_of(run), err) < 0)
             return -1;
     }
     if (find_unrecorded(s, run, step, &lost, &unrecorded, err) < 0 ||

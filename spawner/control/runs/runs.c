@@ -474,7 +474,7 @@ static int check_lineage(const struct pass *p, struct df_run_verdict *v, struct 
 static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
 {
     const cJSON *latest = df_run_latest(&p->view);
-    bool is_pending = df_streq(df_run_phase(p->run), "Pending");
+    const char *phase = df_run_phase(p->run);
     switch (v->next) {
     case DF_RUN_STEP:
         return make_step(p, v->step, err);
@@ -491,8 +491,8 @@ static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *er
         break;
     }
     /* A pass that was interrupted after it created a step has not written the phase. */
-    bool lags = df_recipe_step_of(latest)->asks ? !df_streq(df_run_phase(p->run), "Running")
-                                                : latest && is_pending;
+    bool lags = df_run_latest_row(&p->view)->asks ? !df_streq(phase, "Running")
+                                                  : latest && df_streq(phase, "Pending");
     return lags ? set_phase(p, "Running", err) : 0;
 }
 

@@ -8,9 +8,9 @@
 
 #include "spawner/control/loop.h"
 
-/* Stores the step, which it may change. plan: the step before it; or NULL. Errors: those of
+/* Stores the step, which it may change. before: the step before it; or NULL. Errors: those of
  * df_task_create(). */
-int df_new_step_create(struct df_control *c, cJSON *task, const cJSON *plan,
+int df_new_step_create(struct df_control *c, cJSON *task, const cJSON *before,
                        struct df_err *err) DF_MUST_CHECK;
 
 #endif
