@@ -204,6 +204,14 @@ def test_a_log_that_the_storage_lost_is_told(home):
         assert lost.stdout == "" and "the log of net-1 is not stored any more" in lost.stderr
 
 
+def test_an_approval_is_followed_without_the_log_of_the_plan(home):
+    home.module("net", MODULE)
+    with serve(home, runs=0) as server:
+        home.dayfly("run", "net", "--no-wait", cwd=home.directory)
+        lose_logs(home, server)
+        assert "Apply complete" in home.dayfly("approve", "net-1", "-f").stdout
+
+
 def test_why_a_run_failed_is_told_without_its_log(home):
     with serve(home, runs=0) as server:
         home.module("bad", 'output "x" { value = nonsense.y }\n')
