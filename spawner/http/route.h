@@ -43,9 +43,9 @@ struct df_route {
     int (*gate)(struct df_request *req, struct df_err *err);
     /* Called after the handler; or NULL. began_us: real time; why: its failure; NULL: it succeeded. */
     void (*after)(const struct df_request *req, int64_t began_us, const struct df_err *why);
-    enum df_kind of;    /* for the handlers of documents.h: the kind of its documents */
     const char *audit;  /* the action in the audit trail; NULL: calls are not recorded */
     const char *kind;   /* the object's kind in the audit trail */
+    enum df_kind of;    /* for the handlers of documents.h: the kind of its documents */
     bool basic;         /* HTTP basic is also accepted: password = token */
     bool token_in_path; /* STEP: the second parameter is its token, for tools that send no header */
     bool waits;         /* the handler may wait for seconds, as long as its client does */
