@@ -253,10 +253,7 @@ static int read_page(struct df_driver_page *p, const struct df_buf *body, struct
         .next = "EnumerationResults/NextMarker",
         .read_time = read_time,
     };
-    struct df_driver_xml_list l = {.words = &words, .give = df_driver_xml_give, .arg = p};
-    int result = df_driver_xml_read(&l, body, err);
-    p->next = l.next;
-    return result;
+    return df_driver_xml_page(p, &words, body, err);
 }
 
 /* ---- opening ----------------------------------------------------------------------------------- */

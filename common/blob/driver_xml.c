@@ -70,7 +70,20 @@ int df_driver_xml_read(struct df_driver_xml_list *l, const struct df_buf *body, 
     return df_xml_read(df_buf_str(body), body->len, &sink, err);
 }
 
-int df_driver_xml_give(void *arg, const struct df_driver_xml_item *item, struct df_err *err)
+static int give_object(void *arg, const struct df_driver_xml_item *item, struct df_err *err)
 {
     return df_driver_give(arg, item->name, item->size, item->made_us, err);
+}
+
+int df_driver_xml_page(struct df_driver_page *p, const struct df_driver_xml_words *words,
+                       const struct df_buf *body, struct df_err *err)
+{
+    struct df_driver_xml_list l = {.words = words, .give = give_object, .arg = p};
+    int result = df_driver_xml_read(&l, body, err);
+    if (result == 0 && l.more && !l.next)
+        result = df_fail(err, DF_ERR_SYSTEM, "list %s: more, but not where it goes on",
+                         p->driver->bucket.place);
+    p->next = l.more || !words->more ? DF_TAKE(l.next) : NULL;
+    free(l.next);
+    return result;
 }

@@ -36,8 +36,8 @@ struct df_driver_xml_list {
 int df_driver_xml_read(struct df_driver_xml_list *l, const struct df_buf *body,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* give() for the objects of a page; arg is the struct df_driver_page. */
-int df_driver_xml_give(void *arg, const struct df_driver_xml_item *item,
-                       struct df_err *err) DF_MUST_CHECK;
+/* read_page() of a protocol: gives the objects, and sets p->next. */
+int df_driver_xml_page(struct df_driver_page *p, const struct df_driver_xml_words *words,
+                       const struct df_buf *body, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -201,14 +201,7 @@ static int read_page(struct df_driver_page *p, const struct df_buf *body, struct
         .next = "ListBucketResult/NextContinuationToken",
         .read_time = df_time_parse,
     };
-    struct df_driver_xml_list l = {.words = &words, .give = df_driver_xml_give, .arg = p};
-    int result = df_driver_xml_read(&l, body, err);
-    if (result == 0 && l.more && !l.next)
-        result = df_fail(err, DF_ERR_SYSTEM, "list %s: more, but not where it goes on",
-                         p->driver->bucket.place);
-    p->next = l.more ? DF_TAKE(l.next) : NULL;
-    free(l.next);
-    return result;
+    return df_driver_xml_page(p, &words, body, err);
 }
 
 /* ---- versions of an object ------------------------------------------------------------------- */

@@ -262,7 +262,9 @@ static int find_holder(const struct df_slots *l, const cJSON *task, char holder[
         return 0;
     if (!label)
         return df_fail_oom(err);
-    if (df_store_names(l->s->store, DF_KIND_TASK_ACTION, label, &queue, err) < 0 ||
+    if (df_store_names(l->s->store, DF_KIND_TASK_ACTION, label, &queue, err) < 0)
+        return -1;
+    if (queue.len > 1 && /* else it is alone */
         df_store_names(l->s->store, DF_KIND_TASK_ACTION, DF_LABEL_LIVE "=true", &live, err) < 0)
         return -1;
     for (size_t i = 0; i < queue.len; i++) {
