@@ -131,9 +131,8 @@ static int make_dirs(struct run *r, const char *work_dir, struct df_err *err)
 /* Strings are borrowed from the document that they were read from. */
 struct handoff {
     const char *server, *endpoint_file, *ca_file;
-    const char *uid, *standby;      /* one of them, but with a document */
+    const char *uid, *standby;      /* one of them */
     const char *token, *token_file; /* one of them, for the claim */
-    const char *document_file;      /* or the document itself */
 };
 
 static struct handoff handoff_of(const cJSON *doc)
@@ -144,44 +143,19 @@ static struct handoff handoff_of(const cJSON *doc)
                             .endpoint_file = df_json_str(doc, "endpointFile"),
                             .ca_file = df_json_str(doc, "caFile"),
                             .token = df_json_str(doc, "token"),
-                            .token_file = df_json_str(doc, "tokenFile"),
-                            .document_file = df_json_str(doc, "documentFile")};
+                            .token_file = df_json_str(doc, "tokenFile")};
 }
 
 static int check_handoff(const struct handoff *h, struct df_err *err)
 {
-    int ways = (h->token != NULL) + (h->token_file != NULL) + (h->document_file != NULL);
-    if (ways != 1)
-        return df_fail(err, DF_ERR_USER,
-                       "the handoff must have one of token, tokenFile, documentFile");
+    if (!h->token == !h->token_file)
+        return df_fail(err, DF_ERR_USER, "the handoff must have one of token, tokenFile");
     if (h->standby && (h->uid || !h->token_file))
         return df_fail(err, DF_ERR_USER,
                        "the handoff of a standby runner must have tokenFile and no uid");
-    if (!h->document_file && (!h->server || (!h->uid && !h->standby)))
+    if (!h->server || (!h->uid && !h->standby))
         return df_fail(err, DF_ERR_USER, "the handoff has no server or uid or standby");
     return 0;
-}
-
-static int load_document(struct run *r, const struct handoff *h, struct df_err *err)
-{
-    if (df_json_load(h->document_file, DF_LIMIT_STEP_DOCUMENT, &r->doc, err) < 0)
-        return df_err_wrap(err, "step document");
-    const char *uid = df_json_str(r->doc, "uid");
-    if (!uid || !df_json_str(r->doc, "stepToken") || (h->uid && !df_streq(uid, h->uid)))
-        return df_fail(err, DF_ERR_USER, "%s is not the document of the step %s", h->document_file,
-                       h->uid ? h->uid : "");
-    return 0;
-}
-
-/* Without a server the report stays in files, and the termination log has the result. */
-static int report_to_files(struct run *r, struct df_err *err)
-{
-    DF_FREE char *dir = df_fs_join(r->dir, "report");
-    if (!dir)
-        return df_fail_oom(err);
-    if (df_fs_mkdirs(dir, 0700, err) < 0)
-        return -1;
-    return df_report_to_directory(dir, &r->report, err);
 }
 
 /* A df_report_prepare. Without it the step gets all by itself. */
@@ -195,17 +169,14 @@ static void begin_preparation(void *arg, cJSON *doc)
 
 static int connect_spawner(struct run *r, const struct handoff *h, struct df_err *err)
 {
-    if (check_handoff(h, err) < 0 || (h->document_file && load_document(r, h, err) < 0))
+    if (check_handoff(h, err) < 0)
         return -1;
-    if (!h->server)
-        return report_to_files(r, err);
     const struct df_report_spawner o = {.server = h->server,
-                                        .uid = r->doc ? df_json_str(r->doc, "uid") : h->uid,
+                                        .uid = h->uid,
                                         .standby = h->standby,
                                         .prepare = r->isolation.is_on ? NULL : begin_preparation,
                                         .prepare_arg = r,
-                                        .claim_token =
-                                            r->doc ? df_json_str(r->doc, "stepToken") : h->token,
+                                        .claim_token = h->token,
                                         .token_file = h->token_file,
                                         .claim_id = r->claim_id,
                                         .ca_file = h->ca_file,
@@ -281,8 +252,6 @@ static int get_document(struct run *r, struct df_err *err)
     const int64_t pending_ms = DF_TIMEOUT_PENDING_SECONDS * 1000;
     if (!r->is_claimed)
         return 0;
-    if (r->doc)
-        return df_report_confirm(r->report, r->doc, df_stop_flag(r->stop), pending_ms, err);
     return df_report_claim(r->report, df_stop_flag(r->stop), pending_ms, &r->doc, err);
 }
 

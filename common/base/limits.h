@@ -22,9 +22,6 @@
 #define DF_LIMIT_STEP_DOCUMENT                                                                     \
     (64 * DF_MIB) /* claim answer: variables and mounted files included */
 
-#define DF_LIMIT_STEP_SECRET                                                                       \
-    (1000 * DF_KIB) /* the same in a Secret: Kubernetes takes 1 MiB with its names */
-
 #define DF_LIMIT_STEP_REPORT (64 * DF_KIB) /* claim, progress, result of a runner */
 
 /* Audit trail in a cluster: beyond this the oldest entries are removed */

@@ -11,8 +11,6 @@ struct df_report_backend {
     void (*free)(struct df_report *r);
     int (*claim)(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
                  struct df_err *err);
-    int (*confirm)(struct df_report *r, const cJSON *document, const volatile bool *stop,
-                   int64_t pending_ms, struct df_err *err);
     int (*append)(struct df_report *r, enum df_stream stream, const char *bytes, size_t n,
                   struct df_err *err);
     void (*progress)(struct df_report *r, const cJSON *body, bool hurries);

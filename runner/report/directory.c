@@ -42,13 +42,6 @@ static int directory_claim(struct df_report *r, const volatile bool *stop, int64
     return df_fail(err, DF_ERR_USER, "a report directory has no step to claim");
 }
 
-static int directory_confirm(struct df_report *r, const cJSON *document, const volatile bool *stop,
-                             int64_t pending_ms, struct df_err *err)
-{
-    (void)r, (void)document, (void)stop, (void)pending_ms;
-    return df_fail(err, DF_ERR_USER, "a report directory cannot confirm a start");
-}
-
 static int directory_append(struct df_report *r, enum df_stream stream, const char *bytes, size_t n,
                             struct df_err *err)
 {
@@ -130,7 +123,6 @@ static int directory_result(struct df_report *r, const cJSON *result_doc, struct
 
 static const struct df_report_backend backend = {.free = directory_release,
                                                  .claim = directory_claim,
-                                                 .confirm = directory_confirm,
                                                  .append = directory_append,
                                                  .progress = directory_progress,
                                                  .put_artifact = directory_put_artifact,

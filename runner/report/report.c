@@ -14,12 +14,6 @@ int df_report_claim(struct df_report *r, const volatile bool *stop, int64_t pend
     return r->backend->claim(r, stop, pending_ms, ret, err);
 }
 
-int df_report_confirm(struct df_report *r, const cJSON *document, const volatile bool *stop,
-                      int64_t pending_ms, struct df_err *err)
-{
-    return r->backend->confirm(r, document, stop, pending_ms, err);
-}
-
 int df_report_log(struct df_report *r, const char *bytes, size_t n, struct df_err *err)
 {
     return r->backend->append(r, DF_STREAM_LOG, bytes, n, err);

@@ -30,9 +30,9 @@ struct df_report_spawner {
     const char *standby; /* instead, with token_file: the id of a runner that waits for a step */
     df_report_prepare *prepare; /* of a standby runner; or NULL */
     void *prepare_arg;
-    const char *claim_token; /* or, for df_report_confirm(), the step token */
-    const char *token_file;  /* instead: read again for each attempt */
-    const char *claim_id;    /* 32 hex digits, which tell this runner from others */
+    const char *claim_token;
+    const char *token_file; /* instead: read again for each attempt */
+    const char *claim_id;   /* 32 hex digits, which tell this runner from others */
     const char *spool_dir;
     int64_t give_up_ms; /* how long df_report_result() retries */
 };
@@ -52,11 +52,6 @@ void df_report_free(struct df_report *r); /* NULL is fine */
  * none will be (StepOver), or *stop. To be called once; the directory backend has no claim. */
 int df_report_claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
-
-/* Instead of a claim, for a step whose document was mounted into the pod: asks for permission to
- * start, which only the first runner gets. Retries and errors as of df_report_claim(). */
-int df_report_confirm(struct df_report *r, const cJSON *document, const volatile bool *stop,
-                      int64_t pending_ms, struct df_err *err) DF_MUST_CHECK;
 
 /* Appends redacted bytes. Fails only if the spool cannot be written. The step continues then: the
  * caller prints the message to stdout, and the last line of the stream reports the loss. */

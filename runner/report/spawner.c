@@ -178,22 +178,6 @@ static int wait_for_step(struct spawner_report *s, const volatile bool *stop, bo
     return sent < 0 ? df_err_pass(err, &why) : check_claim(s, answer, err);
 }
 
-static int spawner_confirm(struct df_report *r, const cJSON *document, const volatile bool *stop,
-                           int64_t pending_ms, struct df_err *err)
-{
-    struct spawner_report *s = spawner_of(r);
-    DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    DF_JSON cJSON *confirmed = NULL;
-    if (ask_for_step(s, stop, pending_ms, &answer, err) < 0)
-        return -1;
-    /* It says only where the leader is, which is not needed. */
-    (void)!df_json_parse(df_buf_str(&answer.body), answer.body.len, &confirmed, NULL);
-    if (start_sender(s, document, confirmed, err) < 0)
-        return -1;
-    s->claimed = true;
-    return 0;
-}
-
 static int spawner_claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms,
                          cJSON **ret, struct df_err *err)
 {
@@ -401,7 +385,6 @@ static int spawner_next(struct df_report *r, const volatile bool *stop, int64_t 
 
 static const struct df_report_backend backend = {.free = spawner_release,
                                                  .claim = spawner_claim,
-                                                 .confirm = spawner_confirm,
                                                  .append = spawner_append,
                                                  .progress = spawner_progress,
                                                  .put_artifact = spawner_put_artifact,

@@ -57,13 +57,6 @@ static int terrakube_claim(struct df_report *r, const volatile bool *stop, int64
     return 0;
 }
 
-static int terrakube_confirm(struct df_report *r, const cJSON *document, const volatile bool *stop,
-                             int64_t pending_ms, struct df_err *err)
-{
-    (void)r, (void)document, (void)stop, (void)pending_ms;
-    return df_fail(err, DF_ERR_USER, "a step of Terrakube is claimed, not confirmed");
-}
-
 /* A rejected job keeps its status, so the runner does not see when the API has deleted its stream, and
  * with it lines that were sent before. Terrakube's own executor sends none either. */
 static bool is_streamed(const struct terrakube_report *k)
@@ -170,7 +163,6 @@ static int terrakube_result(struct df_report *r, const cJSON *result, struct df_
 
 static const struct df_report_backend backend = {.free = terrakube_release,
                                                  .claim = terrakube_claim,
-                                                 .confirm = terrakube_confirm,
                                                  .append = terrakube_append,
                                                  .progress = terrakube_progress,
                                                  .put_artifact = terrakube_put_artifact,

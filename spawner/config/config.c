@@ -243,9 +243,6 @@ static int check_claim(const struct df_config *c, struct df_err *err)
 
 static int check_kubernetes(const struct df_config *c, struct df_err *err)
 {
-    if (!df_streq(c->kube_claim, "token") && !df_streq(c->kube_claim, "secret"))
-        return df_fail(err, DF_ERR_USER, "kubernetes.claim: \"%.64s\" is neither token nor secret",
-                       c->kube_claim);
     if (c->kube_step_space && !df_is_dns_label(c->kube_step_space))
         return df_fail(
             err, DF_ERR_USER,

@@ -72,7 +72,6 @@ struct df_config {
     char *kube_namespace;  /* kubernetes.namespace of the service; default: the configuration's */
     char *kube_step_space; /* kubernetes.stepNamespace of the Jobs; NULL: the service's */
     char *kube_image;      /* kubernetes.image of the runner */
-    char *kube_claim;      /* kubernetes.claim: "token" or "secret" */
     char *kube_webhook;    /* kubernetes.webhook: the installation has the webhook and the policy of
                               this name, so that stamps are believed (model/stamp.h); or NULL */
     int64_t kube_ttl_s;    /* kubernetes.jobLife: how long ended Jobs are kept */

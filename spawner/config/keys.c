@@ -87,7 +87,6 @@ const struct df_key df_keys[] = {
     KEY("kubernetes.namespace", DF_KEY_STRING, kube_namespace, NULL),
     KEY("kubernetes.stepNamespace", DF_KEY_STRING, kube_step_space, NULL),
     KEY("kubernetes.image", DF_KEY_STRING, kube_image, NULL),
-    KEY("kubernetes.claim", DF_KEY_STRING, kube_claim, "token"),
     KEY("kubernetes.webhook", DF_KEY_STRING, kube_webhook, NULL),
     RANGE("kubernetes.jobLife", DF_KEY_SECONDS, kube_ttl_s, "1h", 0, 13 * WEEK),
     KEY("kubernetes.applyAhead", DF_KEY_BOOL, kube_apply_ahead, "false"),

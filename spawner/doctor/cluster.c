@@ -96,8 +96,6 @@ static char *fetch_issuer(const struct df_doctor_context *p)
 int df_check_issuer(struct df_doctor_context *p, struct df_err *err)
 {
     const char *configured = p->config.claim_issuer;
-    if (df_streq(p->config.kube_claim, "secret"))
-        return 0;
     DF_FREE char *actual = fetch_issuer(p);
     if (!actual && !configured)
         return df_fail(err, DF_ERR_USER,

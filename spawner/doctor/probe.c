@@ -84,15 +84,13 @@ static int set_leader(struct df_doctor_context *p, cJSON *job, struct df_err *er
                        : df_fail_oom(err);
 }
 
-/* The Job has a token even where steps get their document in a Secret, because a probe has no
- * document. Its deadline and its TTL end and remove it soon, also if doctor is interrupted. */
+/* Its deadline and its TTL end and remove it soon, also if doctor is interrupted. */
 static int make_probe(struct df_doctor_context *p, const char *name, cJSON **ret,
                       struct df_err *err)
 {
     DF_JSON cJSON *job = NULL;
     struct df_job_options o = df_job_options_of(p);
     int64_t deadline = p->config.timeout_pending_s + LIFE_SECONDS;
-    o.by_secret = false;
     o.ttl_seconds = LIFE_SECONDS;
     if (df_make_step_job(p, &o, name, &job, err) < 0 || set_arguments(p, runner_of(job), err) < 0 ||
         set_leader(p, job, err) < 0)

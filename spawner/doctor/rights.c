@@ -84,11 +84,6 @@ static bool has_pods(const struct df_config *c)
     return c->runs_pods;
 }
 
-static bool hands_over(const struct df_config *c)
-{
-    return has_pods(c) && df_streq(c->kube_claim, "secret");
-}
-
 /* Events are about Jobs, or about TaskActions if these are custom resources. */
 static bool posts_on_jobs(const struct df_config *c)
 {
@@ -141,8 +136,6 @@ static const struct required_right {
     {has_pods, "", "namespaces", NULL, {"get"}, "its Pod Security Standard is not known"},
     {posts_on_jobs, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
     {posts_on_tasks, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
-    {hands_over, "", "secrets", NULL, {"create", "delete"}, NULL},
-    {hands_over, "batch", "jobs", NULL, {"patch"}, NULL},
     {stores_documents, DF_API_GROUP, EACH_KIND, NULL, DOCUMENT_VERBS, NULL},
     {stores_documents, DF_API_GROUP, EACH_KIND, "status", {"update"}, NULL},
     {stores_documents,
@@ -165,8 +158,7 @@ static const struct required_right {
 /* Jobs and what belongs to them are in the namespace of steps, all else in that of the service. */
 static const char *place_of(const struct df_doctor_context *p, const struct required_right *r)
 {
-    bool is_of_steps =
-        r->needed == has_pods || r->needed == hands_over || r->needed == posts_on_jobs;
+    bool is_of_steps = r->needed == has_pods || r->needed == posts_on_jobs;
     return is_of_steps ? p->name_space : p->service_ns;
 }
 

@@ -11,7 +11,6 @@ struct df_job_options df_job_options_of(const struct df_doctor_context *p)
     return (struct df_job_options){.kube = p->kube,
                                    .name_space = p->name_space,
                                    .image = c->kube_image,
-                                   .by_secret = df_streq(c->kube_claim, "secret"),
                                    .never = &p->never,
                                    .ttl_seconds = c->kube_ttl_s};
 }

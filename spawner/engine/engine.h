@@ -30,7 +30,6 @@ struct df_engine_runner {
     const cJSON *labels;                 /* further ones, which no placement can change; or NULL */
     int64_t grace_seconds;
     int64_t apply_seconds; /* of the apply for which its pod stays (shared_pod.h); 0: for none */
-    const cJSON *document; /* for create() of an engine with hands_over; else NULL */
     /* For create() of an engine that runs pods: [{"name", "audience"}], the tokens of the pod's
      * account that its integrations exchange (job_object.h); else NULL. */
     const cJSON *identities;
@@ -107,9 +106,6 @@ struct df_step_ops {
 /* What is done with steps that have a runner. */
 struct df_runner_ops {
     struct df_step_ops step;
-    /* Starts what create() made suspended, once the step's document is recorded as handed over.
-     * NULL: create() starts the runner itself, which claims its step. A second call succeeds. */
-    int (*release)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
     /* The path of a file that the runner of an ended step did not deliver: "log" or "events" (the
      * whole stream) or "errored.tfstate". The caller frees *ret_path; NOT_FOUND if there is
      * none. */
@@ -142,7 +138,6 @@ struct df_engine_ops {
 struct df_engine {
     const struct df_engine_ops *ops;
     const struct df_engine_kind *kind;
-    bool hands_over; /* create() needs the step's document, and release() after it */
 };
 
 /* Called from an engine thread when something about a step may have changed. */

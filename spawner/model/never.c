@@ -3,8 +3,6 @@
 #include "spawner/model/references.h"
 
 #define AUDIENCE "dayfly"
-#define STEP_SECRET "dayfly-" /* and the uid of its step: job_object.h */
-#define UID_LENGTH 36
 
 void df_never_free(struct df_never *n)
 {
@@ -25,20 +23,12 @@ static const char *behind(const char *name, const char *prefix)
     return strncmp(name, prefix, n) == 0 ? name + n : NULL;
 }
 
-/* The Secret with the step document of another step (kubernetes.claim: secret). */
-static bool is_step_secret(const char *name, const char *uid)
-{
-    const char *of = behind(name, STEP_SECRET);
-    return of && strlen(of) == UID_LENGTH && strspn(of, "0123456789abcdef-") == UID_LENGTH &&
-           !df_streq(of, uid);
-}
-
 /* The key of the vault, the authority, and the blobs: states and plans. What the vault itself holds
  * is known by a label (engine/job/vault_secrets.c). */
-static bool is_own_secret(const struct df_never *n, const char *name, const char *uid)
+static bool is_own_secret(const struct df_never *n, const char *name)
 {
     return strcmp(name, "dayfly-key") == 0 || strcmp(name, "dayfly-authority") == 0 ||
-           behind(name, "dfb-") || is_step_secret(name, uid) || df_strs_has(&n->secrets, name);
+           behind(name, "dfb-") || df_strs_has(&n->secrets, name);
 }
 
 /* A token of the audience `dayfly` is worth a role, one of `dayfly/<uid>` is worth that step. */
@@ -55,7 +45,7 @@ static bool is_never(const struct df_never *n, enum df_reference kind, const cha
     case DF_REFERENCE_ACCOUNT:
         return df_strs_has(&n->accounts, name);
     case DF_REFERENCE_SECRET:
-        return is_own_secret(n, name, uid);
+        return is_own_secret(n, name);
     case DF_REFERENCE_CONFIG_MAP:
         return behind(name, "dfb-");
     case DF_REFERENCE_CLAIM:
@@ -88,7 +78,7 @@ static void look(void *arg, enum df_reference kind, const char *name, const stru
 
 bool df_never_is_secret(const struct df_never *n, const char *name)
 {
-    return is_own_secret(n ? n : &nothing_more, name, NULL);
+    return is_own_secret(n ? n : &nothing_more, name);
 }
 
 void df_never_find(const struct df_never *n, const char *uid, const cJSON *tree,

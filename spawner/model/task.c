@@ -184,12 +184,6 @@ static bool is_alive(const struct df_engine_observation *observed)
     return observed->phase == DF_ENGINE_PENDING || observed->phase == DF_ENGINE_RUNNING;
 }
 
-/* Has the step document been handed over? For steps without a runner. */
-static bool is_handed_over(const cJSON *task)
-{
-    return cJSON_IsObject(df_json_at(task, "status.claimedBy"));
-}
-
 /* ---- lost attempts ---- */
 
 static int64_t lost_attempts(const cJSON *task)
@@ -205,7 +199,7 @@ static bool is_lost_attempt(const cJSON *task, const struct df_engine_observatio
     const cJSON *made = df_shared_pod_host(task) ? NULL : df_json_at(task, "status.engineRef");
     bool was_lost =
         made && !is_alive(observed) && !observed->gives_up && !df_task_is_canceled(task);
-    return was_lost && !df_json_bool(made, "lost", false) && !is_handed_over(task);
+    return was_lost && !df_json_bool(made, "lost", false) && !df_task_has_runner(task);
 }
 
 int df_task_count_lost_attempt(cJSON *task, const struct df_engine_observation *observed,
@@ -296,7 +290,7 @@ static struct df_task_verdict when_offered(const cJSON *task,
     return is_over ? decide(DF_TASK_CREATE, 0) : decide(DF_TASK_WAIT, deadline);
 }
 
-/* No runner has the step: it was not claimed, or no pod has used the Secret with its document. */
+/* No runner has claimed the step. */
 static struct df_task_verdict
 when_unclaimed(const cJSON *task, const struct df_engine_observation *observed, int64_t now_us)
 {
@@ -311,12 +305,8 @@ when_unclaimed(const cJSON *task, const struct df_engine_observation *observed, 
         return when_offered(task, observed, deadline, now_us);
     if (observed->gives_up || (deadline && now_us >= deadline))
         return fail_unclaimed(task, observed);
-    if (is_alive(observed) && !observed->is_held)
+    if (is_alive(observed) && !observed->is_unrecorded)
         return decide(DF_TASK_WAIT, deadline);
-    if (is_handed_over(task)) /* to one pod only, which is still suspended or already gone */
-        return is_alive(observed) ? decide(DF_TASK_RELEASE, 0)
-                                  : fail_as_observed(task, observed, "NeverClaimed",
-                                                     "the runner ended before it claimed its step");
     if (has_too_many_failures(task, observed))
         return fail_exhausted(observed);
     bool pause =

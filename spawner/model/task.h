@@ -24,14 +24,14 @@ enum df_engine_phase {
 
 struct df_engine_observation {
     enum df_engine_phase phase;
-    int exit_code;    /* ENDED: of the runner; -1: unknown */
-    bool has_result;  /* ENDED: the runner left a result document */
-    bool is_held;     /* created, but does not start before release(), or is not recorded yet */
-    bool gives_up;    /* it cannot start, or would fail again in the same way: do not retry */
-    bool lacks_room;  /* others have the room: a quota is used up, or nodes are full */
-    bool is_gone;     /* no process of the step is left, and nothing that could create one */
-    bool is_lent;     /* its pod works or waits for another step. Set by the control loop. */
-    int64_t since_us; /* real time of creation */
+    int exit_code;      /* ENDED: of the runner; -1: unknown */
+    bool has_result;    /* ENDED: the runner left a result document */
+    bool is_unrecorded; /* created, but the document does not say so: create() finds it again */
+    bool gives_up;      /* it cannot start, or would fail again in the same way: do not retry */
+    bool lacks_room;    /* others have the room: a quota is used up, or nodes are full */
+    bool is_gone;       /* no process of the step is left, and nothing that could create one */
+    bool is_lent;       /* its pod works or waits for another step. Set by the control loop. */
+    int64_t since_us;   /* real time of creation */
     /* Since when runners can reach this service, real time; 0: always. Set by the control loop. */
     int64_t reachable_since_us;
     int64_t max_system_failures; /* 0: DF_MAX_SYSTEM_FAILURES. Set by the control loop. */
@@ -52,7 +52,6 @@ int df_task_reset_failures(cJSON *task, struct df_err *err) DF_MUST_CHECK;
 enum df_task_next {
     DF_TASK_WAIT,    /* until something changes, or until wake_us */
     DF_TASK_CREATE,  /* ask the engine to start the runner */
-    DF_TASK_RELEASE, /* ask the engine to start what is_held */
     DF_TASK_COLLECT, /* the engine has a result document that the status lacks: store it */
     DF_TASK_CLEAN,   /* final, and the engine still holds resources */
     DF_TASK_REMOVE,  /* final, deleted, and the engine holds nothing: remove the document */
@@ -73,8 +72,7 @@ struct df_task_verdict {
  * next call repairs a crash between any two writes.
  *
  * CREATE never follows a claim. A step that was never claimed may be created again until its
- * pending deadline; one whose document was handed over may not, and its runner has until the same
- * deadline to ask for permission. A claimed step that ends without a result is RunnerLost. The
+ * pending deadline. A claimed step that ends without a result is RunnerLost. The
  * pending deadline counts from `created` in the timeline, which the control loop writes before it
  * asks the engine for the first time. A step that was interrupted (status.interrupted is its
  * runner's report) ends with its pod, with the reason that the engine finds. A step that was offered

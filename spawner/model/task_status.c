@@ -54,9 +54,7 @@ const char *df_task_message(const cJSON *task)
 
 bool df_task_has_runner(const cJSON *task)
 {
-    const cJSON *claimed = df_json_at(task, "status.claimedBy");
-    return cJSON_IsObject(claimed) &&
-           (!df_json_bool(claimed, "handedOver", false) || df_json_at(claimed, "claimId"));
+    return cJSON_IsObject(df_json_at(task, "status.claimedBy"));
 }
 
 bool df_doc_is_deleted(const cJSON *doc)

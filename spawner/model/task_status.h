@@ -72,8 +72,7 @@ enum df_fault df_reason_fault(const char *reason);
 int df_task_add_time(cJSON *task, const char *name, int64_t at_us,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* Has a runner claimed it? If the step document was handed over in a Secret
- * (claimedBy.handedOver), only once its pod has asked for permission to start. */
+/* Has a runner claimed it? */
 bool df_task_has_runner(const cJSON *task);
 
 /* Was the document deleted in the cluster? The step then ends, with the reason Aborted instead of

@@ -86,7 +86,6 @@ static int open_job(struct df_spawner *s, const struct spaces *spaces, struct df
     const struct df_job_options o = {.kube = s->kube,
                                      .name_space = spaces->steps,
                                      .image = c->kube_image,
-                                     .by_secret = df_streq(c->kube_claim, "secret"),
                                      .ttl_seconds = c->kube_ttl_s,
                                      .never = &s->never,
                                      .has_vault =

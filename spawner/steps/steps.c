@@ -1,8 +1,8 @@
 /*
  * steps.c - claim, progress and result of a step; streams.c, plans.c and outputs.c have the rest.
  * Each call checks the token and changes the TaskAction in one function (set_...), which the store
- * executes as a compare-and-swap. Read df_step_claim() first: it chooses among claim(),
- * claim_in_pod() and confirm_claim().
+ * executes as a compare-and-swap. Read df_step_claim() first: it chooses between claim() and
+ * claim_in_pod().
  */
 #include "spawner/steps/steps.h"
 #include "spawner/model/task_parts.h"
@@ -99,8 +99,6 @@ static int set_claimed_by(cJSON *task, const struct claim *c, struct df_err *err
             df_json_set(claimed, members[i], cJSON_Duplicate(item, true), err) < 0)
             return -1;
     }
-    /* df_step_mark_provisioned() has written a time, but the deadline starts again at the claim. */
-    cJSON_DeleteItemFromObjectCaseSensitive(claimed, "at");
     if (df_json_add_time(claimed, "at", c->now_us, err) < 0 ||
         df_task_reset_failures(task, err) < 0)
         return -1;
@@ -282,120 +280,7 @@ static int claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON *
     return result;
 }
 
-/* ---- a document in a Secret ---- */
-
-/* The pod has its step document already; this decides whether it is the only runner. */
-static int set_confirmed(cJSON *task, void *arg, struct df_err *err)
-{
-    const struct claim *c = arg;
-    if (df_step_check_token(task, "step", c->token, err) < 0)
-        return -1;
-    if (df_task_is_final(task))
-        return df_step_fail_over(err);
-    if (df_json_at(task, "status.claimedBy.claimId"))
-        return is_holder(task, c) ? 1
-                                  : df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
-                                                   "the step was claimed by another runner");
-    if (df_task_is_canceled(task))
-        return df_step_fail_over(err);
-    return set_claimed_by(task, c, err);
-}
-
-static int confirm_claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
-                         struct df_err *err)
-{
-    DF_JSON cJSON *answer = cJSON_CreateObject();
-    if (!answer || df_json_add_str(answer, "uid", uid, err) < 0)
-        return df_fail_oom(err);
-    if (modify_task(s, uid, set_confirmed, c, NULL, err) < 0)
-        return -1;
-    *ret = DF_TAKE(answer);
-    return 0;
-}
-
-static int set_provisioned_tokens(cJSON *task, void *arg, struct df_err *err)
-{
-    const struct claim *c = arg;
-    cJSON *status = df_json_object_at(task, "status");
-    cJSON *auth = status ? df_json_object_at(status, "auth") : NULL;
-    if (!auth)
-        return df_fail_oom(err);
-    if (df_task_is_final(task) || df_task_is_canceled(task))
-        return df_step_fail_over(err);
-    if (df_json_at(status, "claimedBy"))
-        return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyClaimed",
-                              "the step's document is in its Secret already");
-    return set_hashes(auth, c, err);
-}
-
-static int check_fits(const cJSON *doc, struct df_err *err)
-{
-    DF_FREE char *text = df_json_print(doc);
-    size_t n = text ? strlen(text) : 0;
-    if (!text)
-        return df_fail_oom(err);
-    explicit_bzero(text, n);
-    if (n <= DF_LIMIT_STEP_SECRET)
-        return 0;
-    return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                          "the step's document has %zu bytes, and a Secret holds %zu: give it "
-                          "fewer or smaller variables and secrets, or let pods claim their steps",
-                          n, DF_LIMIT_STEP_SECRET);
-}
-
-static int write_document(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
-                          struct df_err *err)
-{
-    DF_JSON cJSON *task = NULL;
-    struct df_err why = {0};
-    cJSON *doc = NULL;
-    if (modify_task(s, uid, set_provisioned_tokens, c, &task, err) < 0)
-        return -1;
-    if (df_step_document(s, task, &c->tokens, &doc, &why) == 0 && check_fits(doc, &why) == 0) {
-        tell_wait(s, uid, c->now_us, NULL);
-        *ret = doc;
-        return 0;
-    }
-    df_json_wipe(doc);
-    if (is_hopeless(s, task, &why))
-        return refuse_step(s, uid, &why, err);
-    tell_wait(s, uid, c->now_us, &why);
-    return df_err_pass(err, &why);
-}
-
-int df_step_provision(struct df_spawner *s, const char *uid, cJSON **ret, struct df_err *err)
-{
-    struct claim c = {.now_us = df_real_us()};
-    int result = new_tokens(&c, err) < 0 ? -1 : write_document(s, uid, &c, ret, err);
-    explicit_bzero(&c.tokens, sizeof(c.tokens));
-    return result;
-}
-
-static int set_provisioned(cJSON *task, void *arg, struct df_err *err)
-{
-    const int64_t *now_us = arg;
-    cJSON *status = df_json_object_at(task, "status");
-    if (!status)
-        return df_fail_oom(err);
-    if (df_json_bool(task, "status.claimedBy.handedOver", false))
-        return 1;
-    if (df_task_is_final(task) || df_task_is_canceled(task))
-        return df_step_fail_over(err);
-    cJSON *claimed = df_json_object_at(status, "claimedBy");
-    if (!claimed)
-        return df_fail_oom(err);
-    if (df_json_set(claimed, "handedOver", cJSON_CreateTrue(), err) < 0)
-        return -1;
-    return df_json_add_time(claimed, "at", *now_us, err);
-}
-
-int df_step_mark_provisioned(struct df_spawner *s, const char *uid, struct df_err *err)
-{
-    int64_t now_us = df_real_us();
-    return modify_task(s, uid, set_provisioned, &now_us, NULL, err);
-}
-
-/* ---- the three ways to claim ---- */
+/* ---- who may claim ---- */
 
 /* The token proves namespace, account and pod. The engine knows whether it made that pod: anybody
  * else who may create pods in the namespace can get a token for the same audience. */
@@ -424,11 +309,6 @@ static int find_claimable(struct df_spawner *s, const char *uid, const cJSON **r
                        df_json_str(task, "metadata.name"));
     *ret = DF_TAKE(task);
     return 0;
-}
-
-static bool has_document(const cJSON *task)
-{
-    return df_json_bool(task, "status.claimedBy.handedOver", false);
 }
 
 static bool shows_pod(const struct df_spawner *s, const cJSON *task, const char *token)
@@ -487,9 +367,8 @@ int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token
     struct df_claim_pod pod;
     if (find_claimable(s, uid, &task, err) < 0)
         return -1;
-    if (!has_document(task) && shows_pod(s, task, token))
-        return check_pod_token(s, task, token, &pod, err);
-    return df_step_check_token(task, has_document(task) ? "step" : "claim", token, err);
+    return shows_pod(s, task, token) ? check_pod_token(s, task, token, &pod, err)
+                                     : df_step_check_token(task, "claim", token, err);
 }
 
 int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
@@ -499,11 +378,8 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
     struct claim c = {.token = token, .body = body, .now_us = df_real_us()};
     if (df_step_check_claim_id(body, err) < 0 || find_claimable(s, uid, &task, err) < 0)
         return -1;
-    if (has_document(task))
-        return confirm_claim(s, uid, &c, ret, err);
-    if (shows_pod(s, task, token))
-        return claim_in_pod(s, task, &c, ret, err);
-    return claim(s, uid, &c, ret, err);
+    return shows_pod(s, task, token) ? claim_in_pod(s, task, &c, ret, err)
+                                     : claim(s, uid, &c, ret, err);
 }
 
 /* ---- progress, result ---- */

@@ -15,8 +15,7 @@
 /* Claims the step. body: the claim request. token: the step's claim token; or, for a step in a pod,
  * the pod's own token (claim.h has its reasons; RETRY while the cluster's keys are not available).
  * *ret: the step document, which contains secrets: delete it with df_json_wipe(). CONFLICT
- * AlreadyClaimed. If the document was provisioned in a Secret, the call confirms the claim instead:
- * token is the step token, *ret has only the uid, and only the first runner succeeds. */
+ * AlreadyClaimed. */
 int df_step_claim(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* USER: the claim request has no good claimId. */
@@ -36,23 +35,6 @@ int df_step_next_in_pod(struct df_spawner *s, const cJSON *plan, enum df_shared_
  * caller frees it. RETRY reason NotDecidedYet: ask again. */
 int df_step_next(struct df_spawner *s, const char *uid, const char *token, char **ret,
                  struct df_err *err) DF_MUST_CHECK;
-
-/* For pods that get their document in a Secret. This order keeps a step from running twice; each
- * call can be repeated after a crash at any point:
- *   1. df_step_provision(): *ret is the document. It invalidates the tokens of earlier documents.
- *   2. The engine creates the Job, suspended, and the Secret.
- *   3. df_step_mark_provisioned(): durable; nothing replaces the document any more. The step counts
- *      as claimed when its pod has confirmed it (df_step_claim()).
- *   4. The engine resumes the Job.
- * *ret: delete it with df_json_wipe(). CONFLICT AlreadyClaimed after 3. CONFLICT StepOver if the
- * step was canceled. Also CONFLICT StepOver if the step refers to something that does not exist or
- * its document is larger than DF_LIMIT_STEP_SECRET: the step has then failed, as in a claim. */
-int df_step_provision(struct df_spawner *s, const char *uid, cJSON **ret,
-                      struct df_err *err) DF_MUST_CHECK;
-/* Also succeeds when it is called again. CONFLICT StepOver if the step was canceled meanwhile:
- * remove the Job. */
-int df_step_mark_provisioned(struct df_spawner *s, const char *uid,
-                             struct df_err *err) DF_MUST_CHECK;
 
 enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS };
 /* Bytes at an offset of a stream; borrowed. */

@@ -449,7 +449,7 @@ def test_terrakubes_port_is_open_to_its_api_and_not_to_steps():
 
 @pytest.mark.parametrize("shape", ["operator", "sidecar"])
 def test_steps_in_a_namespace_of_their_own_have_there_what_they_need_and_the_spawner_no_more(shape):
-    docs = render("--set", f"shape={shape},runner.claim=secret")
+    docs = render("--set", f"shape={shape}")
     there = {(d["kind"], d["metadata"]["name"]) for d in docs if d["metadata"].get("namespace") == "infra-steps"}
     assert there == {("ServiceAccount", "df-dayfly-runner"), ("Role", "df-dayfly-steps"), ("RoleBinding", "df-dayfly-steps"),
                      ("NetworkPolicy", "df-dayfly-runner"), ("ConfigMap", "df-dayfly-test")}

@@ -115,10 +115,6 @@ def test_a_good_installation_has_no_failure_with_the_spawners_own_rights(world):
     assert f"system:serviceaccount:{world.namespace.name}:dayfly-spawner may do all" in found["rights"][0][1]
 
 
-def test_a_good_installation_that_mounts_steps_as_secrets_has_no_failure(world):
-    assert fails(world.doctor({"kubernetes": {"claim": "secret"}}, code=0)) == {}
-
-
 def spawner_pod(world):
     """The spawner as the cluster runs it: its own account, settings in its environment, a Service before it."""
     host = f"dayfly.{world.namespace.name}.svc"
@@ -293,7 +289,6 @@ SPARE = {("create", "events.events.k8s.io"), ("get", "persistentvolumeclaims"), 
 
 @pytest.mark.parametrize("roles, changes", [
     (["sidecar"], {}),
-    (["sidecar", "sidecar-secrets"], {"kubernetes": {"claim": "secret"}}),
     (["operator", "steps"], {**OPERATOR, "kubernetes": {"stepNamespace": "builds"}}),
 ])
 def test_the_rights_that_are_checked_are_those_of_the_roles(world, roles, changes):
@@ -344,11 +339,6 @@ def unknown_key(world):
 
 
 # rights
-
-
-@fault("rights", "may not create, delete secrets", "may not patch jobs.batch")
-def secrets_may_not_be_made(world):
-    return {"kubernetes": {"claim": "secret", "kubeconfig": str(world.spawner)}}
 
 
 @fault("rights", "leases.coordination.k8s.io")

@@ -293,8 +293,8 @@ def rootfs_with(tofu, root):
 
 
 def plan_in(root, home, tmp_path):
-    """A whole plan in these files: git source, a provisioner's shell; only /work and /tmp can be written to. Its work directory, what
-    it left for the kubelet, and its log."""
+    """A whole plan in these files: git source, a provisioner's shell; only /work and /tmp can be written to. Its work directory, its
+    result, and its log."""
     module = home.module("module", MODULE)
     home.repository(module)
     work, source = tmp_path / "work", tmp_path / "source"
@@ -305,15 +305,13 @@ def plan_in(root, home, tmp_path):
         "tools": {"searchPath": True, "cacheDirectory": f"{WORK}/tools"},
         "source": {"url": "file:///var/lib/dayfly", "kind": "git", "branch": "main"},
         "state": {"type": "local", "config": {"path": f"{WORK}/kept.tfstate"}}}))
-    (work / "handoff.json").write_text(json.dumps({"documentFile": f"{WORK}/step.json",
-                                                   "terminationLog": f"{WORK}/termination-log"}))
-    (work / "termination-log").write_text("")
     for directory in (work, source):
         subprocess.run(["chown", "-R", f"{UID}:{UID}", directory], check=True)
     mounts = (work, WORK, source, "/var/lib/dayfly")
-    result = inside(root, "dayfly-runner", "step", "--handoff-file", f"{WORK}/handoff.json", mounts=mounts)
+    result = inside(root, "dayfly-runner", "step", "--file", f"{WORK}/step.json", "--report-dir", f"{WORK}/report",
+                    mounts=mounts)
     assert result.returncode == 0, result.stdout + result.stderr
-    return work, json.loads((work / "termination-log").read_text()), result.stdout
+    return work, json.loads((work / "report/result.json").read_text()), result.stdout
 
 
 def test_a_whole_step_runs_in_the_runners_image_which_knows_its_tool(home, tofu, tmp_path):

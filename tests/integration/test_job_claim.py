@@ -1,4 +1,4 @@
-"""How a pod gets its step, on a real cluster: once, by its own token or from a Secret, and no secret value anywhere else."""
+"""How a pod gets its step, on a real cluster: once, by its own token, and no secret value in any object."""
 
 import base64
 import hashlib
@@ -97,44 +97,25 @@ def check_end(pods, process, run):
     assert outputs["digest"]["value"] == hashlib.sha256(PASSWORD.encode()).hexdigest()
 
 
-@pytest.fixture(params=["token", "secret"])
-def either(request, home, namespace, tofu):
-    with Pods(home, namespace, tofu, claim=request.param) as world:
-        world.mode = request.param
-        yield world
-
-
 @pytest.fixture
 def by_token(home, namespace, tofu):
     with Pods(home, namespace, tofu) as world:
         yield world
 
 
-def test_a_secret_value_is_in_no_object_but_the_steps_secret_and_in_no_log(either):
-    process, run, pod = hold(either)
-    # The apply may begin before the kubelet says that the plan's pod has ended.
-    wait_for("the plan's Secret to be gone",
-             lambda: len(either.namespace.get("secrets")) == (either.mode == "secret"))
-    during = everything(either.namespace)
-    secrets = [json.loads(line) for line in during.pop("Secret").splitlines()]
-    assert during["Event"] and during["Job"] and during["Pod"]
-    if either.mode == "token":
-        assert not secrets
-    else:
-        secret, = secrets
-        assert secret["metadata"]["ownerReferences"][0]["kind"] == "Job"
-        assert secret["metadata"]["ownerReferences"][0]["name"] == f"{run}-apply"
-        assert finds(base64.b64decode(secret["data"]["step.json"]).decode(), PASSWORD), "the test looks for the right value"
-    let_go(either, pod)
-    check_end(either, process, run)
-    after = everything(either.namespace)  # the Secret may be there a moment longer
-    after.pop("Secret")
-    wait_for("the Secret to be gone", lambda: not either.namespace.get("secrets"))
-    logs = either.home.dayfly("logs", run).stdout
+def test_a_secret_value_is_in_no_object_and_in_no_log(by_token):
+    pods = by_token
+    process, run, pod = hold(pods)
+    during = everything(pods.namespace)
+    assert during["Event"] and during["Job"] and during["Pod"] and not during["Secret"]
+    let_go(pods, pod)
+    check_end(pods, process, run)
+    after = everything(pods.namespace)
+    logs = pods.home.dayfly("logs", run).stdout
     assert "it is ***" in logs
     places = {**{f"during: {k}": v for k, v in during.items()}, **{f"after: {k}": v for k, v in after.items()},
-              "dayfly logs": logs, "spawner's log": either.server.log.read_text(),
-              "audit": json.dumps(list(either.namespace.cluster.audit(either.namespace.name)))}
+              "dayfly logs": logs, "spawner's log": pods.server.log.read_text(),
+              "audit": json.dumps(list(pods.namespace.cluster.audit(pods.namespace.name)))}
     assert [place for place, text in places.items() if finds(text, PASSWORD)] == []
 
 
@@ -147,19 +128,18 @@ def second_pod(pod):
             "metadata": {"name": "second", "labels": labels, "annotations": pod["metadata"]["annotations"]}}
 
 
-def test_a_second_pod_of_the_same_template_touches_nothing_and_its_end_is_not_the_steps(either):
-    process, run, pod = hold(either)
-    either.namespace.apply(second_pod(pod))
-    second = either.namespace.wait("pod", "second", lambda p: p["status"]["phase"] in ("Succeeded", "Failed"))
+def test_a_second_pod_of_the_same_template_touches_nothing_and_its_end_is_not_the_steps(by_token):
+    process, run, pod = hold(by_token)
+    by_token.namespace.apply(second_pod(pod))
+    second = by_token.namespace.wait("pod", "second", lambda p: p["status"]["phase"] in ("Succeeded", "Failed"))
     ended = second["status"]["containerStatuses"][0]["state"]["terminated"]
-    why = {"token": f"the pod second is not controlled by the Job of step {run}-apply",
-           "secret": "the step was given to another runner"}[either.mode]
+    why = f"the pod second is not controlled by the Job of step {run}-apply"
     assert ended["exitCode"] == 3 and ended["message"].startswith("claim: ") and why in ended["message"]  # no result
-    said = either.namespace.kubectl("logs", "second").stdout
+    said = by_token.namespace.kubectl("logs", "second").stdout
     assert why in said and "opentofu" not in said
-    assert either.document("runs", run)["status"]["phase"] == "Running"
-    let_go(either, pod)
-    check_end(either, process, run)
+    assert by_token.document("runs", run)["status"]["phase"] == "Running"
+    let_go(by_token, pod)
+    check_end(by_token, process, run)
 
 
 def running_init(pods, step):
@@ -324,29 +304,13 @@ def moments(namespace, names):
     return seen
 
 
-def test_a_pod_cannot_be_before_its_secret_is(home, namespace, tofu):
-    with Pods(home, namespace, tofu, claim="secret") as pods:
-        add_executor(pods)
-        answer = pods.run("net")
-        assert answer["run"]["status"]["reason"] == "Applied"
-        wait_for("the Secrets to be gone", lambda: namespace.get("secrets") == [])
-    order = [("create", "jobs"), ("create", "secrets"), ("patch", "jobs"), ("create", "pods")]
-    seen = moments(namespace, order)
-    assert sorted(seen, key=seen.get) == order, seen
-
-
-# Before the first of them there is nothing yet.
-POINTS = [("POST", "jobs", "after"), *((method, what, when) for method, what in (("POST", "secrets"), ("PATCH", "jobs"))
-                                       for when in ("before", "after"))]
-
-
-@pytest.mark.parametrize("method,what,when", POINTS)
-def test_a_spawner_killed_while_it_hands_over_starts_the_step_once(home, namespace, tofu, tmp_path, method, what, when):
+@pytest.mark.parametrize("when", ["before", "after"])
+def test_a_spawner_killed_while_it_makes_the_job_starts_the_step_once(home, namespace, tofu, tmp_path, when):
     proxy = KubeProxy(namespace.cluster, tmp_path)
     struck, dead = threading.Event(), threading.Event()
 
     def kill(request, at):
-        is_it = request[0] == method and re.search(rf"/{what}(/|\?|$)", request[1]) and at == when
+        is_it = request[0] == "POST" and re.search(r"/jobs(\?|$)", request[1]) and at == when
         if is_it and not struck.is_set():
             struck.set()
             pods.server.kill()
@@ -355,7 +319,7 @@ def test_a_spawner_killed_while_it_hands_over_starts_the_step_once(home, namespa
         return False
 
     try:
-        with Pods(home, namespace, tofu, claim="secret", kubeconfig=str(proxy.kubeconfig)) as pods:
+        with Pods(home, namespace, tofu, kubeconfig=str(proxy.kubeconfig)) as pods:
             add_executor(pods)
             proxy.at = kill
             process, run = pods.begin("net")
@@ -367,7 +331,6 @@ def test_a_spawner_killed_while_it_hands_over_starts_the_step_once(home, namespa
             assert (status["phase"], status["reason"]) == ("Succeeded", "Applied"), status
             log = pods.home.dayfly("logs", run).stdout
             assert log.count("local-exec): begun") == 1
-            wait_for("the Secrets to be gone", lambda: namespace.get("secrets") == [])
     finally:
         proxy.close()
     created = [e["objectRef"]["resource"] for e in namespace.cluster.audit(namespace.name)

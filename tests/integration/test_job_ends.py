@@ -80,7 +80,6 @@ CAUSES = {
     "field": Cause("ObjectRefused", "dnsPolicy", patch={"spec": {"dnsPolicy": "Sometimes"}}),
     "namespace": Cause("NamespaceMissing", "{tag}-absent"),
     "rights": Cause("NotAllowed", "cannot create resource"),
-    "by-secret": Cause("Unschedulable", "didn't match Pod's node affinity/selector", placement={"nodeSelector": {"disk": "nowhere"}}),
 }
 # Before the pending time is over: at once, or after the grace that a container's configuration has.
 AT_ONCE = {"image-never", "image-name", "env-from", "env-key", "limit-range", "pod-security", "pod-policy", "job-policy",
@@ -181,16 +180,14 @@ def filled(value, tag):
 
 
 class Worlds:
-    """Four spawners: one for most causes, one in a namespace that is not there, one without rights, one that hands its
-    steps over in Secrets."""
+    """Three spawners: one for most causes, one in a namespace that is not there, one without rights."""
 
     def __init__(self, namespace, directory, tofu, stack):
         def world(name, **kubernetes):
             home = dayfly.Home(directory / name, tofu)
             return stack.enter_context(Pods(home, namespace, tofu, config=MANY, **kubernetes))
         self.special = {"namespace": world("nowhere", namespace=f"{namespace.name}-absent"),
-                        "rights": world("viewer", kubeconfig=str(viewer(namespace, directory))),
-                        "by-secret": world("by-secret", claim="secret")}
+                        "rights": world("viewer", kubeconfig=str(viewer(namespace, directory)))}
         self.common = world("common")
 
     def of(self, name):
@@ -245,7 +242,6 @@ def look_at_all(worlds, namespace):
                         "why": world.home.dayfly("why", f"{name}-1").stdout,
                         "describe": world.home.dayfly("describe", "run", f"{name}-1").stdout}
     wait_for("no Job to live", lambda: not [j for j in namespace.get("jobs") if lives(j)])
-    wait_for("the Secret of the step to go", lambda: len(namespace.get("secrets")) == 1)
     result["secrets"] = {o["metadata"]["name"] for o in namespace.get("secrets")}
     return result
 
@@ -266,7 +262,7 @@ def test_a_step_that_cannot_start_ends_with_the_cause_in_plain_words(told, name)
         for text in (status["message"], seen["why"], seen["describe"], task["message"]):
             assert words in text
     assert "; " in status["message"] and "What to do: " in seen["why"]
-    assert "claimId" not in task.get("claimedBy", {})  # by-secret: handed over, and never asked for
+    assert "claimedBy" not in task
     if name in AT_ONCE:
         assert took(seen["task"]) < pending(name)
     else:

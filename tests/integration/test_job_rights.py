@@ -17,7 +17,6 @@ resource "terraform_data" "a" {
 }
 """
 SLOW = 'resource "terraform_data" "slow" {\n  provisioner "local-exec" { command = "echo begun; exec sleep 600" }\n}\n'
-SETS = {"token": "sidecar", "secret": "sidecar-secrets"}
 
 
 def apply_set(namespace, directory, name):
@@ -56,16 +55,15 @@ def tell_story(pods):
     process.wait()
 
 
-@pytest.mark.parametrize("mode", SETS)
-def test_the_rights_of_the_manifests_are_those_that_the_spawner_uses(home, namespace, tofu, tmp_path, mode):
-    rules = apply_set(namespace, tmp_path / "rbac", SETS[mode])
+def test_the_rights_of_the_manifests_are_those_that_the_spawner_uses(home, namespace, tofu, tmp_path):
+    rules = apply_set(namespace, tmp_path / "rbac", "sidecar")
     granted = {(group, resource, verb) for rule in rules for group in rule["apiGroups"]
                for resource in rule["resources"] for verb in rule["verbs"]}
     reach(tmp_path)
     volume = claim_on(namespace, tmp_path / "cache", "terrakube-plugin-pvc")  # what a workspace gets without a name
     config = kubeconfig_of(namespace, "dayfly-spawner", tmp_path / "kubeconfig")
     try:
-        with Pods(home, namespace, tofu, kubeconfig=str(config), claim=mode,
+        with Pods(home, namespace, tofu, kubeconfig=str(config),
                   placement={"serviceAccountName": "dayfly-runner"}) as pods:
             tell_story(pods)
         assert any(os.scandir(tmp_path / "cache")), "the claim was not mounted"

@@ -130,26 +130,17 @@ def by_token(pod, spawner, **more):
     return {"server": spawner.url, "uid": UID, "tokenFile": str(pod.token), "caFile": str(spawner.ca), **more}
 
 
-def by_secret(pod, spawner, **more):
-    file = pod.directory / "step.json"
-    file.write_text(json.dumps(pod.document))
-    return {"server": spawner.url, "uid": UID, "documentFile": str(file), "caFile": str(spawner.ca), **more}
-
-
 @pytest.fixture
 def leader(pod, spawner, tmp_path):
     """Makes a second replica, whose certificate has this name, and says that it leads: at another name of this host."""
     playing = []
 
-    def make(name, handed=True):
+    def make(name):
         directory = tmp_path / "leader"
         directory.mkdir()
         playing.append(Spawner(directory, name))
         offer = {"url": playing[0].url.replace("127.0.0.1", "localhost"), "forwarded": True}
-        if handed:
-            pod.document["leader"] = offer
-        else:
-            spawner.document = {"uid": UID, "leader": offer}
+        pod.document["leader"] = offer
         both = tmp_path / "both.pem"
         both.write_text(spawner.ca.read_text() + playing[0].ca.read_text())
         spawner.ca = both
@@ -170,13 +161,6 @@ def test_a_leader_whose_certificate_has_another_name_gets_nothing(pod, spawner, 
     assert leading.result is None and not leading.log
     assert spawner.result["exitCode"] == 0 and spawner.log
     assert "the replica that leads cannot be asked directly" in pod.said()
-
-
-def test_a_step_of_a_mounted_document_goes_to_the_leader_that_its_claim_names(pod, spawner, leader):
-    spawner.good_token = "step-token"
-    leading = leader("IP:127.0.0.1", handed=False)
-    assert pod.run(**by_secret(pod, spawner)) == 0, pod.said()
-    assert leading.result["exitCode"] == 0 and spawner.result is None
 
 
 def test_a_pod_claims_its_step_and_reports_to_spawner_stdout_and_termination_log(pod, spawner):
@@ -208,26 +192,6 @@ def test_a_second_pod_ends_with_3_and_touches_nothing(pod, spawner):
     assert not list((pod.work / "work" / "source").iterdir())
 
 
-def test_a_mounted_document_is_run_by_the_first_pod_that_says_so(pod, spawner):
-    spawner.good_token = "step-token"
-    spawner.document = {"uid": UID}
-    assert pod.run(**by_secret(pod, spawner)) == 0, pod.said()
-    assert spawner.result["reason"] == "Planned" and len(spawner.claims) == 1
-    pod.termination.write_text("")
-    spawner.result = None
-    assert pod.run(**by_secret(pod, spawner)) == 3
-    assert "another runner" in pod.termination.read_text() and spawner.result is None
-
-
-def test_a_mounted_document_needs_no_spawner_when_none_is_named(pod, spawner):
-    handoff = by_secret(pod, spawner)
-    del handoff["server"]
-    assert pod.run(**handoff) == 0, pod.said()
-    assert pod.left()["reason"] == "Planned"
-    assert not spawner.claims
-    assert "terraform_data.a will be created" in pod.said()
-
-
 def test_an_unknown_authority_is_not_talked_to(pod, spawner):
     handoff = by_token(pod, spawner)
     del handoff["caFile"]
@@ -236,20 +200,14 @@ def test_an_unknown_authority_is_not_talked_to(pod, spawner):
 
 
 @pytest.mark.parametrize("change, message", [
-    ({"tokenFile": None}, "one of token, tokenFile, documentFile"),
-    ({"documentFile": "/x"}, "one of token, tokenFile, documentFile"),
+    ({"tokenFile": None}, "one of token, tokenFile"),
+    ({"token": "x"}, "one of token, tokenFile"),
     ({"server": None}, "no server or uid"),
     ({"uid": None}, "no server or uid"),
 ])
 def test_a_hand_over_that_lacks_something_is_refused(pod, spawner, change, message):
     assert pod.run(**by_token(pod, spawner, **change)) == 3
     assert message in pod.said()
-
-
-def test_the_document_of_another_step_is_refused(pod, spawner):
-    pod.document["uid"] = "another"
-    assert pod.run(**by_secret(pod, spawner)) == 3
-    assert "is not the document of the step" in pod.said() and not spawner.claims
 
 
 def test_as_first_process_it_ends_tofu_keeps_the_state_and_says_why(home, pod):

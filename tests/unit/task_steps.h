@@ -16,12 +16,11 @@ struct step {
     bool claimed, canceled;
     bool never_created;
     bool interrupted;
-    bool handed_over; /* in a Secret, which no pod has used yet */
-    bool held;        /* the engine's: made, and not let go */
-    bool deleted;     /* the document, at CANCEL_S */
-    bool tried;       /* its engine made a runner for it */
-    bool counted;     /* which was lost, and counted */
-    int failures;     /* tries that were lost before */
+    bool unrecorded; /* the engine's: made, and the document does not say so */
+    bool deleted;    /* the document, at CANCEL_S */
+    bool tried;      /* its engine made a runner for it */
+    bool counted;    /* which was lost, and counted */
+    int failures;    /* tries that were lost before */
 };
 
 #define PENDING_S 120
@@ -50,10 +49,6 @@ static inline cJSON *make_step(const struct step *s)
         put_time(spec, "cancel", CANCEL_S);
     if (s->claimed)
         put_time(status, "claimedBy", CLAIM_S);
-    if (s->handed_over) {
-        put_time(status, "claimedBy", CLAIM_S);
-        (void)df_json_add_bool(df_json_object_at(status, "claimedBy"), "handedOver", true, NULL);
-    }
     if (s->interrupted)
         put_time(status, "interrupted", CANCEL_S);
     if (s->deleted) {

@@ -30,15 +30,6 @@ static int setup(void **state)
     return setup_with(state, "'variables':{'region':'eu'}");
 }
 
-static int setup_large(void **state)
-{
-    DF_FREE char *value = malloc(DF_LIMIT_STEP_SECRET);
-    memset(value, 'v', DF_LIMIT_STEP_SECRET - 1);
-    value[DF_LIMIT_STEP_SECRET - 1] = '\0';
-    DF_FREE char *spec = df_strf("'variables':{'large':'%s'}", value);
-    return setup_with(state, spec);
-}
-
 static void a_pod_claims_its_step_by_its_own_token(void **state)
 {
     struct world *w = *state;
@@ -294,127 +285,6 @@ static void the_keys_may_lie_in_a_file(void **state)
     df_json_wipe(doc);
 }
 
-/* ---- documents in Secrets ---- */
-
-static struct runner provision(struct world *w, const struct fake_step *s)
-{
-    cJSON *doc = NULL;
-    struct df_err err = {0};
-    if (df_step_provision(&w->s, s->uid, &doc, &err) < 0)
-        fail_msg("%s", err.message);
-    assert_string_equal(df_json_str(doc, "variables.region"), "eu");
-    struct runner r = runner_of(w, s, doc);
-    df_json_wipe(doc);
-    return r;
-}
-
-static int confirm(struct world *w, const struct runner *r, const char *body, struct df_err *err)
-{
-    DF_JSON cJSON *request = json(body);
-    DF_JSON cJSON *answer = NULL;
-    return df_step_claim(&w->s, r->uid, r->step_token, request, &answer, err);
-}
-
-static void a_step_that_is_handed_over_counts_as_claimed(void **state)
-{
-    struct world *w = *state;
-    struct fake_step *s = await_start(w, STEP);
-    struct runner r = provision(w, s);
-    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
-    assert_int_equal(df_step_mark_provisioned(&w->s, s->uid, NULL), 0);
-    assert_int_equal(df_step_mark_provisioned(&w->s, s->uid, NULL), 0);
-    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.handedOver", "true");
-    int64_t end = 0;
-    assert_int_equal(df_step_append(&w->s, r.uid, r.step_token, &one_byte, &end, NULL), 0);
-    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, STEP);
-    const struct df_engine_observation gone = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
-    assert_int_equal(df_task_next(task, &gone, df_real_us()).next, DF_TASK_FAIL);
-}
-
-static void until_it_is_marked_it_can_be_handed_over_again_and_the_last_counts(void **state)
-{
-    struct world *w = *state;
-    struct fake_step *s = await_start(w, STEP);
-    struct runner first = provision(w, s), second = provision(w, s);
-    struct df_err err;
-    int64_t end = 0;
-    assert_fails(df_step_stream_end(&w->s, s->uid, first.step_token, DF_STREAM_LOG, &end, &err),
-                 err, DF_ERR_DENIED, "");
-    assert_int_equal(df_step_mark_provisioned(&w->s, s->uid, NULL), 0);
-    cJSON *doc = NULL;
-    assert_fails(df_step_provision(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT,
-                 "AlreadyClaimed");
-    assert_int_equal(
-        df_step_stream_end(&w->s, s->uid, second.step_token, DF_STREAM_LOG, &end, NULL), 0);
-}
-
-static void of_two_pods_with_the_same_secret_the_first_to_ask_goes_on(void **state)
-{
-    struct world *w = *state;
-    struct fake_step *s = await_start(w, STEP);
-    struct runner r = provision(w, s);
-    struct df_err err;
-    assert_int_equal(df_step_mark_provisioned(&w->s, s->uid, NULL), 0);
-    assert_int_equal(confirm(w, &r, CLAIM_A, NULL), 0);
-    assert_int_equal(confirm(w, &r, CLAIM_A, NULL), 0); /* the answer was lost */
-    assert_fails(confirm(w, &r, CLAIM_B, &err), err, DF_ERR_CONFLICT, "AlreadyClaimed");
-    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.host", "h");
-    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy.handedOver", "true");
-    report(&r, NOTHING_TO_DO);
-}
-
-static void a_handed_over_step_is_not_given_to_a_claim(void **state)
-{
-    struct world *w = *state;
-    struct fake_step *s = await_start(w, STEP);
-    (void)provision(w, s);
-    struct df_err err;
-    cJSON *doc = NULL;
-    assert_int_equal(df_step_mark_provisioned(&w->s, s->uid, NULL), 0);
-    assert_fails(claim_as(w, s, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "");
-    assert_fails(try_claim(w, s, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "");
-    assert_null(doc);
-}
-
-static void a_claimed_step_is_not_handed_over(void **state)
-{
-    struct world *w = *state;
-    struct fake_step *s = await_start(w, STEP);
-    cJSON *doc = NULL, *other = NULL;
-    struct df_err err;
-    assert_int_equal(claim_as(w, s, &pod_a, CLAIM_A, &doc, NULL), 0);
-    assert_fails(df_step_provision(&w->s, s->uid, &other, &err), err, DF_ERR_CONFLICT,
-                 "AlreadyClaimed");
-    assert_null(other);
-    df_json_wipe(doc);
-}
-
-static void a_cancel_between_the_two_keeps_the_job_from_being_let_go(void **state)
-{
-    struct world *w = *state;
-    struct fake_step *s = await_start(w, STEP);
-    (void)provision(w, s);
-    struct df_err err;
-    cJSON *doc = NULL;
-    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "t", NULL, NULL, NULL),
-                     0);
-    await_value(w, DF_KIND_TASK_ACTION, STEP, "spec.cancel.by", "t");
-    assert_fails(df_step_mark_provisioned(&w->s, s->uid, &err), err, DF_ERR_CONFLICT, "StepOver");
-    assert_fails(df_step_provision(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
-    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.claimedBy", "");
-}
-
-static void a_document_that_no_secret_holds_ends_the_step(void **state)
-{
-    struct world *w = *state;
-    struct fake_step *s = await_start(w, STEP);
-    struct df_err err;
-    cJSON *doc = NULL;
-    assert_fails(df_step_provision(&w->s, s->uid, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
-    assert_null(doc);
-    assert_value(w, DF_KIND_TASK_ACTION, STEP, "status.reason", "InvalidStep");
-}
-
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, world_teardown)
 
 /* ---- people and machines with an account of the cluster ---- */
@@ -485,16 +355,8 @@ int main(void)
         TEST(the_token_of_a_pod_is_masked_in_its_log),
         TEST(a_step_of_the_local_engine_takes_no_token_of_a_pod),
         TEST(the_keys_may_lie_in_a_file),
-        TEST(a_step_that_is_handed_over_counts_as_claimed),
-        TEST(until_it_is_marked_it_can_be_handed_over_again_and_the_last_counts),
-        TEST(of_two_pods_with_the_same_secret_the_first_to_ask_goes_on),
-        TEST(a_handed_over_step_is_not_given_to_a_claim),
-        TEST(a_claimed_step_is_not_handed_over),
-        TEST(a_cancel_between_the_two_keeps_the_job_from_being_let_go),
         TEST(an_account_that_is_listed_has_its_role),
         TEST(any_other_account_or_audience_is_refused),
-        cmocka_unit_test_setup_teardown(a_document_that_no_secret_holds_ends_the_step, setup_large,
-                                        world_teardown),
     };
     return cmocka_run_group_tests(tests, make_keys, free_keys);
 }

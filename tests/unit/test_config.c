@@ -304,7 +304,6 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
          "stateService.url: \"states\" must be an http:// or https:// URL"},
         {"stateService: {url: http://states:8090, tokenFile: /t}\n",
          "must be an https:// URL, because a token is sent there"},
-        {"kubernetes: {claim: env}\n", "kubernetes.claim: \"env\" is neither token nor secret"},
         {"kubernetes: {applyAheadFor: 1m}\n",
          "kubernetes.applyAheadFor: is of use with kubernetes.applyAhead: true only"},
         {"kubernetes:\n  placement: [a]\n", ":2: kubernetes.placement: must be a single value"},

@@ -542,7 +542,7 @@ static void a_step_in_a_shared_pod_lives_and_dies_with_it(void **state)
             assert_int_equal(seen.phase, rows[i].phase);
             assert_string_equal(seen.reason, rows[i].reason);
             assert_int_equal(seen.is_gone, rows[i].phase != DF_ENGINE_RUNNING);
-            assert_false(seen.is_held);
+            assert_false(seen.is_unrecorded);
         }
         close_world(&w);
     }

@@ -20,7 +20,6 @@ static const struct df_job_spec plan = {
     .run = "net-3",
     .executor = "net",
     .action = "plan",
-    .claim = DF_CLAIM_TOKEN,
     .image = "registry.example/dayfly-runner:1",
     .server_url = "https://dayfly.example:8030",
     .ca_pem = CA,
@@ -146,7 +145,7 @@ static void the_runner_is_told_where_its_handoff_lies(void **state)
     }
 }
 
-static void mode_token_hands_over_a_projected_token(void **state)
+static void the_token_of_a_pod_is_for_its_step_alone(void **state)
 {
     (void)state;
     DF_JSON cJSON *job = build(&plan);
@@ -200,78 +199,6 @@ static void without_a_ca_there_is_no_file_for_it(void **state)
     assert_int_equal(cJSON_GetArraySize(df_json_at(volume, "downwardAPI.items")), 1);
     assert_null(strstr(text, "caFile"));
     assert_null(keyed(job, "spec.template.metadata.annotations", "dayfly.dev/ca"));
-}
-
-static struct df_job_spec secret_spec(void)
-{
-    struct df_job_spec spec = plan;
-    spec.claim = DF_CLAIM_SECRET;
-    return spec;
-}
-
-static void mode_secret_waits_suspended_for_its_secret(void **state)
-{
-    (void)state;
-    struct df_job_spec spec = secret_spec();
-    DF_JSON cJSON *job = build(&spec);
-    DF_JSON cJSON *patch = NULL;
-    const char *text = keyed(job, "spec.template.metadata.annotations", "dayfly.dev/handoff");
-    assert_at(job, "spec.suspend", "true");
-    assert_at(named(job, "spec.template.spec.volumes", "dayfly-step"), "secret",
-              "{'secretName':'dayfly-" UID "','defaultMode':288,'items':[{'key':'step.json','path':"
-              "'step.json'}]}");
-    assert_at(named(runner_of(job), "volumeMounts", "dayfly-step"), "mountPath",
-              "'/run/dayfly/step'");
-    assert_null(named(job, "spec.template.spec.volumes", "dayfly-token"));
-    assert_non_null(strstr(text, "\"documentFile\":\"/run/dayfly/step/step.json\""));
-    assert_null(strstr(text, "tokenFile"));
-
-    assert_int_equal(df_json_parse(DF_JOB_UNSUSPEND, strlen(DF_JOB_UNSUSPEND), &patch, NULL), 0);
-    assert_int_equal(df_json_merge_patch(&job, patch, NULL), 0);
-    assert_at(job, "spec.suspend", "false");
-}
-
-static void a_secret_belongs_to_its_job_and_holds_the_step(void **state)
-{
-    (void)state;
-    struct df_job_spec spec = secret_spec();
-    DF_JSON cJSON *step = json("{'uid':'u','secretEnvironment':{'TF_VAR_p':'s3cr3t'}}");
-    DF_JSON cJSON *secret = NULL, *job = build(&spec);
-    assert_int_equal(df_job_secret_build(&spec, "job-uid", step, &secret, NULL), 0);
-    assert_at(secret, "kind", "'Secret'");
-    assert_at(secret, "metadata.name", "'dayfly-" UID "'");
-    assert_at(secret, "metadata.namespace", "'dayfly-jobs'");
-    assert_at(secret, "metadata.ownerReferences",
-              "[{'apiVersion':'batch/v1','kind':'Job','name':'net-3-plan','uid':'job-uid',"
-              "'controller':true}]");
-    assert_string_equal(keyed(secret, "metadata.labels", "dayfly.dev/step-uid"), UID);
-    const char *text = keyed(secret, "stringData", "step.json");
-    DF_JSON cJSON *held = NULL;
-    assert_int_equal(df_json_parse(text, strlen(text), &held, NULL), 0);
-    assert_true(df_json_equal(held, step));
-    DF_FREE char *job_text = df_json_print(job);
-    assert_null(strstr(job_text, "s3cr3t"));
-}
-
-static void a_step_that_no_secret_can_hold_is_refused(void **state)
-{
-    (void)state;
-    for (int more = 0; more < 2; more++) {
-        struct df_err err = {0};
-        struct df_job_spec spec = secret_spec();
-        DF_JSON cJSON *secret = NULL;
-        /* {"a":"..."} */
-        size_t n = DF_LIMIT_STEP_SECRET - 8 + (size_t)more;
-        DF_FREE char *text = calloc(1, n + 1);
-        memset(text, 'x', n);
-        DF_JSON cJSON *step = cJSON_CreateObject();
-        assert_int_equal(df_json_add_str(step, "a", text, NULL), 0);
-        assert_int_equal(df_job_secret_build(&spec, "u", step, &secret, &err), more ? -1 : 0);
-        if (more) {
-            assert_int_equal(err.cls, DF_ERR_LIMIT);
-            assert_message(&err, "use the claim mode token");
-        }
-    }
 }
 
 static void a_ca_that_no_annotation_can_hold_is_refused(void **state)
@@ -357,7 +284,6 @@ static void no_pod_gets_what_is_the_services_own(void **state)
         {"{'secretMounts':[{'name':'dayfly-key','mountPath':'/k'}]}", "the Secret \"dayfly-key\""},
         {"{'envFrom':[{'secretRef':{'name':'dfb-1'}}]}", "the Secret \"dfb-1\""},
         {VOLUME("'secret':{'secretName':'dayfly-authority'}"), "spec.volumes["},
-        {VOLUME("'secret':{'secretName':'dayfly-" OTHER "'}"), "dayfly-" OTHER},
         {VOLUME("'secret':{'secretName':'other'}"), NULL},
         {VOLUME("'persistentVolumeClaim':{'claimName':'dayfly-data'}"), "the volume claim"},
         {VOLUME("'projected':{'sources':[{'secret':{'name':'dayfly-key'}}]}"), "dayfly-key"},
@@ -413,18 +339,14 @@ static void a_pod_without_an_account_does_not_get_the_services_own(void **state)
     assert_int_equal(df_job_build(&spec, &job, &err), 0);
 }
 
-/* In both modes: its own token, its own Secret. */
-static void a_step_keeps_what_is_its_own(void **state)
+static void a_step_keeps_its_own_token(void **state)
 {
     (void)state;
     static const struct df_never never;
     struct df_job_spec spec = plan;
     spec.never = &never;
-    DF_JSON cJSON *by_token = build(&spec);
-    spec.claim = DF_CLAIM_SECRET;
-    DF_JSON cJSON *by_secret = build(&spec);
-    assert_non_null(named(by_token, "spec.template.spec.volumes", "dayfly-token"));
-    assert_non_null(named(by_secret, "spec.template.spec.volumes", "dayfly-step"));
+    DF_JSON cJSON *job = build(&spec);
+    assert_non_null(named(job, "spec.template.spec.volumes", "dayfly-token"));
 }
 
 static void building_twice_makes_the_same_job(void **state)
@@ -442,18 +364,15 @@ int main(void)
         cmocka_unit_test(a_pod_is_as_restricted_as_the_standard_asks),
         cmocka_unit_test(job_and_pod_say_whose_they_are),
         cmocka_unit_test(the_runner_is_told_where_its_handoff_lies),
-        cmocka_unit_test(mode_token_hands_over_a_projected_token),
+        cmocka_unit_test(the_token_of_a_pod_is_for_its_step_alone),
         cmocka_unit_test(each_integration_that_exchanges_a_token_gets_one_of_its_audience),
         cmocka_unit_test(without_a_ca_there_is_no_file_for_it),
-        cmocka_unit_test(mode_secret_waits_suspended_for_its_secret),
-        cmocka_unit_test(a_secret_belongs_to_its_job_and_holds_the_step),
-        cmocka_unit_test(a_step_that_no_secret_can_hold_is_refused),
         cmocka_unit_test(a_ca_that_no_annotation_can_hold_is_refused),
         cmocka_unit_test(a_placement_adds_but_what_is_ours_stays),
         cmocka_unit_test(a_pod_template_cannot_make_a_step_run_twice_or_never),
         cmocka_unit_test(no_pod_gets_what_is_the_services_own),
         cmocka_unit_test(a_pod_without_an_account_does_not_get_the_services_own),
-        cmocka_unit_test(a_step_keeps_what_is_its_own),
+        cmocka_unit_test(a_step_keeps_its_own_token),
         cmocka_unit_test(building_twice_makes_the_same_job),
     };
     return cmocka_run_group_tests_name("job_object", tests, NULL, NULL);

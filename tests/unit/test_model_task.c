@@ -15,7 +15,7 @@ static struct df_task_verdict decide(const struct step *s, enum df_engine_phase 
 {
     DF_JSON cJSON *task = make_step(s);
     struct df_engine_observation seen = observed(phase, has_result);
-    seen.is_held = s->held;
+    seen.is_unrecorded = s->unrecorded;
     return df_task_next(task, &seen, EPOCH + second * SECOND);
 }
 
@@ -213,53 +213,12 @@ static const struct expectation expectations[] = {
      CANCEL_OUT,
      .next = DF_TASK_FAIL,
      .reason = "Canceled"},
-    {"a held Job without its Secret is completed",
-     {.held = true},
+    {"a Job that is not recorded yet is found again",
+     {.unrecorded = true},
      STARTING,
      false,
      1,
      .next = DF_TASK_CREATE},
-    {"with its document handed over it is let go",
-     {.handed_over = true, .held = true},
-     STARTING,
-     false,
-     CLAIM_S,
-     .next = DF_TASK_RELEASE},
-    {"a pod that has its document has until the deadline to ask",
-     {.handed_over = true},
-     STARTING,
-     false,
-     CLAIM_S,
-     .next = DF_TASK_WAIT,
-     .wake = PENDING_S},
-    {"and then it never did",
-     {.handed_over = true},
-     STARTING,
-     false,
-     PENDING_S,
-     .next = DF_TASK_FAIL,
-     .reason = "NeverClaimed"},
-    {"one that ended before it asked gets no second",
-     {.handed_over = true},
-     ENDED,
-     false,
-     CLAIM_S,
-     .next = DF_TASK_FAIL,
-     .reason = "NeverClaimed"},
-    {"nor one that is gone",
-     {.handed_over = true},
-     ABSENT,
-     false,
-     CLAIM_S,
-     .next = DF_TASK_FAIL,
-     .reason = "NeverClaimed"},
-    {"a cancel ends a held one and does not let it go",
-     {.handed_over = true, .held = true, .canceled = true},
-     STARTING,
-     false,
-     CANCEL_S,
-     .next = DF_TASK_CANCEL,
-     .wake = CANCEL_S + 5},
     {"a final step with nothing left is at rest",
      {.end = DF_OUTCOME_SUCCEEDED, .claimed = true},
      ABSENT,
@@ -414,18 +373,6 @@ static const struct {
      PENDING_S,
      DF_TASK_FAIL,
      "QuotaExceeded"},
-    {"so does one whose document was handed over",
-     {.handed_over = true},
-     {.phase = STARTING, .reason = "Unschedulable"},
-     PENDING_S,
-     DF_TASK_FAIL,
-     "Unschedulable"},
-    {"at once when it will never start",
-     {.handed_over = true},
-     {.phase = STARTING, .gives_up = true, .reason = "SecretMissing"},
-     CLAIM_S,
-     DF_TASK_FAIL,
-     "SecretMissing"},
     {"the end of a claimed step has the engine's reason",
      {.claimed = true},
      {.phase = ENDED, .reason = "OOMKilled"},
@@ -476,16 +423,14 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
     switch (v->next) {
     case DF_TASK_CREATE:
         /* Never once it was claimed, never beside something that lives. */
-        assert_true(!s->claimed && !s->handed_over && s->end == DF_OUTCOME_NONE && !s->canceled &&
-                    !alive);
+        assert_true(!s->claimed && s->end == DF_OUTCOME_NONE && !s->canceled && !alive);
         assert_true(s->never_created || second < PENDING_S);
         break;
     case DF_TASK_REMOVE:
         fail_msg("nobody deleted it");
         break;
     case DF_TASK_SUCCEED: /* of workflows alone */
-    case DF_TASK_RELEASE:
-        fail_msg("nothing was held back");
+        fail_msg("a runner reports it");
         break;
     case DF_TASK_COLLECT:
         assert_true(s->end == DF_OUTCOME_NONE && phase == ENDED && has_result);
@@ -515,7 +460,7 @@ static void check_invariants(const struct step *s, enum df_engine_phase phase, b
 static void every_combination_keeps_the_promises(void **state)
 {
     (void)state;
-    for (unsigned bits = 0; bits < 3 * 2 * 2 * 2 * 4 * 2 * 2; bits++) {
+    for (unsigned bits = 0; bits < 3 * 2 * 2 * 2 * 4 * 2; bits++) {
         unsigned rest = bits;
         struct step s = {.end = (enum df_outcome)(rest % 3)};
         rest /= 3;
@@ -523,7 +468,6 @@ static void every_combination_keeps_the_promises(void **state)
         s.canceled = rest & 2;
         s.never_created = rest & 4;
         enum df_engine_phase phase = (enum df_engine_phase)(rest >> 3 & 3);
-        s.handed_over = !s.claimed && (rest >> 6);
         bool has_result = phase == ENDED && (rest >> 5 & 1);
         for (size_t i = 0; i < DF_ARRAY_SIZE(moments); i++) {
             struct df_task_verdict v = decide(&s, phase, has_result, moments[i]);

@@ -89,9 +89,9 @@ static void tries_are_counted_and_end_when_there_were_too_many(void **state)
          DF_TASK_WAIT,
          NULL,
          3},
-        {"a held Job without its Secret is not, either",
+        {"one that is not recorded is not, either",
          {.tried = true, .failures = 3},
-         {.phase = STARTING, .is_held = true},
+         {.phase = STARTING, .is_unrecorded = true},
          DF_TASK_CREATE,
          NULL,
          3},
@@ -180,22 +180,19 @@ static void a_claim_forgives_what_was_lost_before(void **state)
     assert_int_equal(df_json_int(task, "status.systemFailures", -1), 0);
 }
 
-/* Whatever was counted, what was claimed or handed over is not started again. */
+/* Whatever was counted. */
 static void a_claimed_step_has_no_other_try(void **state)
 {
     (void)state;
-    static const struct step steps[] = {{.tried = true, .claimed = true},
-                                        {.tried = true, .handed_over = true}};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(steps); i++) {
-        DF_JSON cJSON *task = make_step(&steps[i]);
-        struct df_engine_observation seen = {
-            .phase = ENDED, .since_us = EPOCH, .max_system_failures = 100};
-        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + (CLAIM_S + 5) * SECOND);
-        assert_int_equal(v.next, DF_TASK_FAIL);
-        assert_string_not_equal(v.reason, "MaxSystemFailuresExceeded");
-        assert_int_equal(df_task_count_lost_attempt(task, &seen, EPOCH, NULL), 0);
-        assert_null(df_json_at(task, "status.systemFailures"));
-    }
+    static const struct step step = {.tried = true, .claimed = true};
+    DF_JSON cJSON *task = make_step(&step);
+    struct df_engine_observation seen = {
+        .phase = ENDED, .since_us = EPOCH, .max_system_failures = 100};
+    struct df_task_verdict v = df_task_next(task, &seen, EPOCH + (CLAIM_S + 5) * SECOND);
+    assert_int_equal(v.next, DF_TASK_FAIL);
+    assert_string_not_equal(v.reason, "MaxSystemFailuresExceeded");
+    assert_int_equal(df_task_count_lost_attempt(task, &seen, EPOCH, NULL), 0);
+    assert_null(df_json_at(task, "status.systemFailures"));
 }
 
 /* ---- deletion ---- */

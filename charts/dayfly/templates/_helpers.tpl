@@ -90,15 +90,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [namespaces]
   verbs: [get]
-{{- if eq .Values.runner.claim "secret" }}
-# A step is a Secret beside its Job, which is let go when the Secret is there.
-- apiGroups: [""]
-  resources: [secrets]
-  verbs: [create, delete]
-- apiGroups: [batch]
-  resources: [jobs]
-  verbs: [patch]
-{{- end }}
 {{- if not (include "dayfly.operator" .) }}
 # What becomes of a step, told on its Job.
 - apiGroups: [events.k8s.io]

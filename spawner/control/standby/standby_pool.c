@@ -288,7 +288,7 @@ int df_standby_pool_start(struct df_control *c, struct df_standby_pool **ret, st
     *ret = NULL;
     if (!c->s->standby)
         return 0;
-    if (!e || !e->ops->runner || !e->ops->runner->standbys || e->hands_over) {
+    if (!e || !e->ops->runner || !e->ops->runner->standbys) {
         df_standby_open(c->s->standby); /* those of another configuration are over */
         return 0;
     }

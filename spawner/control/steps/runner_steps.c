@@ -104,24 +104,6 @@ int df_runner_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
     return df_task_count_lost_attempt(task, &p->observed, df_real_us(), err);
 }
 
-/* The order that steps.h requires: the step document, the engine's objects, the mark, then the
- * release. */
-static int start_handed_over(struct df_task_pass *p, struct df_err *err)
-{
-    DF_SECRET_JSON cJSON *document = NULL;
-    if (df_step_provision(p->c->s, p->step.uid, &document, err) < 0)
-        return -1;
-    bool made = false;
-    p->step.runner.document = document;
-    int result = df_task_create_runner(p, &made, err);
-    p->step.runner.document = NULL;
-    if (result < 0 || !made)
-        return result;
-    if (df_step_mark_provisioned(p->c->s, p->step.uid, err) < 0)
-        return -1;
-    return p->engine->ops->runner->release(p->engine, &p->step, err);
-}
-
 /* The document says that the step has begun, and the engine has made nothing yet: the step was stored
  * so, or a start was refused or cut off. A runner elsewhere than in a pod claims with the token of this
  * pass, whose hash must be written. */
@@ -152,8 +134,7 @@ static int begin_with(struct df_task_pass *p, const char *token, struct df_err *
         return -1;
     p->step.runner.claim_token = token;
     p->step.runner.identities = identities;
-    int result =
-        p->engine->hands_over ? start_handed_over(p, err) : df_task_create_runner(p, &made, err);
+    int result = df_task_create_runner(p, &made, err);
     p->step.runner.claim_token = NULL;
     p->step.runner.identities = NULL;
     return result;

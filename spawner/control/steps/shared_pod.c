@@ -13,7 +13,7 @@
 static bool claims_as_pod(const struct df_spawner *s, const cJSON *step)
 {
     const struct df_engine *e = df_engine_find(&s->engines, df_json_str(step, "spec.engine"));
-    return e && e->kind->runs_pods && !e->hands_over;
+    return e && e->kind->runs_pods;
 }
 
 static int wants_own_pods(const struct df_spawner *s, const cJSON *step, bool *ret,

@@ -52,8 +52,6 @@ static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct d
     switch (v->next) {
     case DF_TASK_CREATE:
         return df_task_pass_start(p, err);
-    case DF_TASK_RELEASE:
-        return p->engine->ops->runner->release(p->engine, &p->step, err);
     case DF_TASK_COLLECT:
         return p->hooks->collect(p, err);
     case DF_TASK_CANCEL:

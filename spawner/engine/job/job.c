@@ -52,7 +52,7 @@ static int begin_call(struct df_engine *e, const struct df_engine_step *step,
     return ret->kind->name(ret->step, ret->name, err);
 }
 
-/* ---- create, release ---- */
+/* ---- create ---- */
 
 /* The labels of a Job that somebody else made may say that it is the step's. */
 static int adopt_job(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
@@ -81,28 +81,6 @@ static int create_job(const struct df_job_call *c, cJSON **ret_job, struct df_er
                                                  : df_job_reject(c, &why, err);
 }
 
-/* Replaces the Secret of an earlier attempt, whose tokens are no longer valid. */
-static int create_secret(const struct df_job_call *c, const cJSON *job, struct df_err *err)
-{
-    const struct df_job_engine *j = c->engine;
-    const struct df_engine_step *step = c->step;
-    const struct df_job_spec spec = {.name = c->name,
-                                     .namespace = c->name_space,
-                                     .uid = step->uid,
-                                     .run = step->runner.run,
-                                     .executor = step->runner.executor,
-                                     .action = step->runner.action};
-    const struct df_kube_at at = {.resource = &df_kube_secrets, .name_space = c->name_space};
-    cJSON *secret = NULL;
-    if (df_job_delete_secret(c, err) < 0 ||
-        df_job_secret_build(&spec, df_kube_uid(job), step->runner.document, &secret, err) < 0)
-        return -1;
-    int result = df_kube_create(j->o.kube, &at, secret, NULL, err);
-    df_json_wipe(secret);
-    return result;
-}
-
-/* A suspended Job needs its Secret before release() starts it. */
 static int job_create(struct df_engine *e, const struct df_engine_step *step, cJSON **ret_ref,
                       struct df_err *err)
 {
@@ -110,25 +88,7 @@ static int job_create(struct df_engine *e, const struct df_engine_step *step, cJ
     struct df_job_call c;
     if (begin_call(e, step, &c, err) < 0 || create_job(&c, &job, err) < 0)
         return -1;
-    bool needs_secret =
-        c.engine->o.by_secret && df_json_bool(df_json_at(job, "spec"), "suspend", false);
-    if (needs_secret && create_secret(&c, job, err) < 0)
-        return -1;
     return df_job_ref(job, ret_ref, err);
-}
-
-static int job_release(struct df_engine *e, const struct df_engine_step *step, struct df_err *err)
-{
-    DF_JSON cJSON *body = NULL, *job = NULL;
-    struct df_job_call c;
-    if (begin_call(e, step, &c, err) < 0 ||
-        df_json_parse(DF_JOB_UNSUSPEND, strlen(DF_JOB_UNSUSPEND), &body, err) < 0)
-        return -1;
-    const struct df_kube_at at = df_job_at(&c);
-    const struct df_kube_patch patch = {.type = DF_KUBE_PATCH_MERGE, .body = body};
-    if (df_kube_patch(c.engine->o.kube, &at, &patch, &job, err) < 0)
-        return -1;
-    return df_job_note(c.watch, job, err);
 }
 
 /* ---- status, result ---- */
@@ -266,7 +226,6 @@ static const struct df_step_ops workflow_ops = STEP_OPS;
 
 static const struct df_runner_ops runner_ops = {
     .step = STEP_OPS,
-    .release = job_release,
     .leftover = job_leftover,
     .check_pod = job_check_pod,
     .form = df_job_form,
@@ -301,10 +260,8 @@ int df_engine_job_new(const struct df_job_options *o, struct df_engine **ret, st
     struct df_job_engine *j = calloc(1, sizeof(*j));
     if (!j)
         return df_fail_oom(err);
-    *j = (struct df_job_engine){.engine = {.ops = &job_ops,
-                                           .kind = &df_engine_kinds[DF_ENGINE_JOB],
-                                           .hands_over = o->by_secret},
-                                .o = *o};
+    *j = (struct df_job_engine){
+        .engine = {.ops = &job_ops, .kind = &df_engine_kinds[DF_ENGINE_JOB]}, .o = *o};
     (void)pthread_mutex_init(&j->lock, NULL);
     if (fill_engine(j, err) < 0) {
         job_close(&j->engine);

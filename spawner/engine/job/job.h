@@ -25,7 +25,6 @@ struct df_job_options {
     struct df_kube *kube;         /* borrowed; must outlive the engine */
     const char *name_space;       /* of new Jobs; a step whose ref has another one ends there */
     const char *image;            /* of the runner; NULL: the placement must have one */
-    bool by_secret;               /* hand the step over in a Secret instead of a claim */
     int64_t ttl_seconds;          /* how long an ended Job stays */
     const struct df_never *never; /* what no step may have; borrowed, must outlive the engine */
     bool has_vault;               /* the service keeps its secrets as Secrets of that namespace */

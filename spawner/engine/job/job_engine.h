@@ -107,9 +107,6 @@ int df_job_delete_own(const struct df_job_call *c, bool if_ended, struct df_err 
 /* Deletes the pods of this step within seconds, whatever their grace period: for a step that no
  * runner can claim any more. Success without the right to delete pods. */
 int df_job_delete_unclaimed(const struct df_job_call *c, struct df_err *err) DF_MUST_CHECK;
-/* Deletes the Secret with the step document. Success if it is absent. */
-int df_job_delete_secret(const struct df_job_call *c, struct df_err *err) DF_MUST_CHECK;
-
 /* df_job_snapshot() for the Job of this call. */
 int df_job_snapshot_of(const struct df_job_call *c, struct df_job_snapshot *ret,
                        struct df_err *err) DF_MUST_CHECK;

@@ -87,10 +87,6 @@ static const char identity_mount_text[] = JSON(
     {"name": "dayfly-identity", "mountPath": "/run/dayfly/identity", "readOnly": true});
 
 /* 288 is 0440: fsGroup lets the runner's user read. */
-static const char step_volume_text[] = JSON({"name": "dayfly-step", "secret": {
-    "defaultMode": 288, "items": [{"key": "step.json", "path": "step.json"}]}});
-static const char step_mount_text[] = JSON(
-    {"name": "dayfly-step", "mountPath": "/run/dayfly/step", "readOnly": true});
 /* clang-format on */
 
 static int parse_text(const char *text, cJSON **ret, struct df_err *err)
@@ -169,17 +165,6 @@ static int add_identities(cJSON *pod_template, const struct df_job_spec *spec, s
     return 0;
 }
 
-static int add_step_secret(cJSON *pod_template, const struct df_job_spec *spec, struct df_err *err)
-{
-    cJSON *volume = NULL;
-    DF_FREE char *name = df_job_secret_name(spec->uid);
-    if (!name)
-        return df_fail_oom(err);
-    if (add_volume(pod_template, step_volume_text, step_mount_text, &volume, err) < 0)
-        return -1;
-    return df_json_add_str(df_json_object_at(volume, "secret"), "secretName", name, err);
-}
-
 static cJSON *volume_named(cJSON *pod_template, const char *name)
 {
     cJSON *volume;
@@ -200,11 +185,9 @@ static int add_ca_file(cJSON *pod_template, struct df_err *err)
 static char *handoff_text(const struct df_job_spec *spec)
 {
     DF_JSON cJSON *handoff = cJSON_CreateObject();
-    bool by_token = spec->claim == DF_CLAIM_TOKEN;
     if (df_json_add_str(handoff, spec->standby ? "standby" : "uid", spec->uid, NULL) < 0 ||
         df_json_add_str(handoff, "server", spec->server_url, NULL) < 0 ||
-        df_json_add_str(handoff, by_token ? "tokenFile" : "documentFile",
-                        by_token ? DF_JOB_TOKEN_FILE : DF_JOB_STEP_FILE, NULL) < 0 ||
+        df_json_add_str(handoff, "tokenFile", DF_JOB_TOKEN_FILE, NULL) < 0 ||
         df_json_add_str(handoff, "caFile", spec->ca_pem ? DF_JOB_CA_FILE : NULL, NULL) < 0)
         return NULL;
     return df_json_print(handoff);
@@ -217,8 +200,7 @@ static int add_handoff(cJSON *pod_template, const struct df_job_spec *spec, stru
                        DF_LIMIT_CA_ANNOTATION);
     if (spec->ca_pem && add_ca_file(pod_template, err) < 0)
         return -1;
-    return spec->claim == DF_CLAIM_TOKEN ? add_token(pod_template, spec, err)
-                                         : add_step_secret(pod_template, spec, err);
+    return add_token(pod_template, spec, err);
 }
 
 /* ---- names and numbers ---- */
@@ -305,8 +287,7 @@ static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_sp
     if (spec->standby)
         deadline += DF_STANDBY_LIFE_SECONDS;
     if (df_json_add_num(job_spec, "activeDeadlineSeconds", (double)deadline, err) < 0 ||
-        df_json_add_num(job_spec, "ttlSecondsAfterFinished", (double)spec->ttl_seconds, err) < 0 ||
-        (spec->claim == DF_CLAIM_SECRET && df_json_add_bool(job_spec, "suspend", true, err) < 0))
+        df_json_add_num(job_spec, "ttlSecondsAfterFinished", (double)spec->ttl_seconds, err) < 0)
         return -1;
     return df_json_add_num(pod_spec_of(pod_template), "terminationGracePeriodSeconds",
                            (double)spec->grace_seconds, err);
@@ -369,63 +350,5 @@ int df_job_build(const struct df_job_spec *spec, cJSON **ret, struct df_err *err
         df_json_add(df_json_object_at(job, "spec"), "template", pod_template, err) < 0)
         return -1;
     *ret = DF_TAKE(job);
-    return 0;
-}
-
-/* ---- the Secret ---- */
-
-static int put_owner(cJSON *metadata, const char *job_name, const char *job_uid, struct df_err *err)
-{
-    cJSON *owner = cJSON_CreateObject();
-    if (df_json_append(df_json_array_at(metadata, "ownerReferences"), owner, err) < 0 ||
-        df_json_add_str(owner, "apiVersion", "batch/v1", err) < 0 ||
-        df_json_add_str(owner, "kind", "Job", err) < 0 ||
-        df_json_add_str(owner, "name", job_name, err) < 0 ||
-        df_json_add_str(owner, "uid", job_uid, err) < 0)
-        return -1;
-    return df_json_add_bool(owner, "controller", true, err);
-}
-
-static int add_step_document(cJSON *secret, const cJSON *step, struct df_err *err)
-{
-    char *text = df_json_print(step);
-    if (!text)
-        return df_fail_oom(err);
-    size_t n = strlen(text);
-    int result =
-        n > DF_LIMIT_STEP_SECRET
-            ? df_fail(err, DF_ERR_LIMIT,
-                      "the step document has %zu bytes; a Secret takes %zu: use the claim "
-                      "mode token",
-                      n, DF_LIMIT_STEP_SECRET)
-            : df_json_add_str(df_json_object_at(secret, "stringData"), "step.json", text, err);
-    explicit_bzero(text, n);
-    free(text);
-    return result;
-}
-
-char *df_job_secret_name(const char *uid)
-{
-    return df_strf("dayfly-%s", uid);
-}
-
-int df_job_secret_build(const struct df_job_spec *spec, const char *job_uid, const cJSON *step,
-                        cJSON **ret, struct df_err *err)
-{
-    DF_SECRET_JSON cJSON *secret = cJSON_CreateObject();
-    DF_FREE char *name = df_job_secret_name(spec->uid);
-    cJSON *metadata = df_json_object_at(secret, "metadata");
-    if (!metadata || !name)
-        return df_fail_oom(err);
-    if (df_json_add_str(secret, "apiVersion", "v1", err) < 0 ||
-        df_json_add_str(secret, "kind", "Secret", err) < 0 ||
-        df_json_add_str(secret, "type", "Opaque", err) < 0 ||
-        df_json_add_bool(secret, "immutable", true, err) < 0 ||
-        df_json_add_str(metadata, "name", name, err) < 0 ||
-        df_json_add_str(metadata, "namespace", spec->namespace, err) < 0 ||
-        put_labels(metadata, spec, err) < 0 || put_owner(metadata, spec->name, job_uid, err) < 0 ||
-        add_step_document(secret, step, err) < 0)
-        return -1;
-    *ret = DF_TAKE(secret);
     return 0;
 }

@@ -1,4 +1,4 @@
-/* Requests for a step's Job and Secret, shared by tofu steps and workflows. */
+/* Requests for a step's Job and pod, shared by tofu steps and workflows. */
 #include "common/base/log.h"
 #include "spawner/engine/job/job_engine.h"
 #include "spawner/engine/job/workflow_job.h"
@@ -76,17 +76,6 @@ int df_job_delete_unclaimed(const struct df_job_call *c, struct df_err *err)
         return df_err_pass(err, &why);
     df_debug("the pod of step %s goes after its grace period: %s", c->step->name, why.message);
     return 0;
-}
-
-int df_job_delete_secret(const struct df_job_call *c, struct df_err *err)
-{
-    DF_FREE char *name = df_job_secret_name(c->step->uid);
-    if (!name)
-        return df_fail_oom(err);
-    const struct df_kube_at at = {
-        .resource = &df_kube_secrets, .name_space = c->name_space, .name = name};
-    const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
-    return delete_object(c, &at, &o, err);
 }
 
 int df_job_snapshot_of(const struct df_job_call *c, struct df_job_snapshot *ret, struct df_err *err)

@@ -1,6 +1,5 @@
 /*
- * The Job of a tofu step. Its runner claims the step, or reads it from a Secret. In this order: how
- * the Job is rendered, how its state is observed, its result, what happens if a Job of this name
+ * The Job of a tofu step, whose runner claims the step. In this order: how the Job is rendered, how its state is observed, its result, what happens if a Job of this name
  * exists already, cleanup.
  */
 #include "common/base/clock.h"
@@ -60,7 +59,6 @@ int df_job_render(const struct df_job_options *o, const struct df_engine_step *s
         .action = step->runner.action,
         .labels = step->runner.labels,
         .standby = step->runner.standby,
-        .claim = o->by_secret ? DF_CLAIM_SECRET : DF_CLAIM_TOKEN,
         .image = o->image,
         .server_url = step->runner.server_url,
         .ca_pem = ca.len ? df_buf_str(&ca) : NULL,
@@ -142,9 +140,7 @@ static void fill_observation(const struct df_job_call *c, const struct df_job_sn
     observed.is_gone = c->is_shared ? !is_alive : !view->job && !view->pod;
     /* A Job whose spawner died before it recorded it: no pod of it can claim before create() has
      * found it again. */
-    observed.is_held =
-        view->job &&
-        (df_json_bool(df_json_at(view->job, "spec"), "suspend", false) || !step->was_created);
+    observed.is_unrecorded = view->job && !step->was_created;
     /* There is neither Job nor pod, so every process of a claimed step is proven gone. */
     if (v.phase == DF_ENGINE_ABSENT && step->was_claimed)
         observed.phase = DF_ENGINE_ENDED;
@@ -241,12 +237,10 @@ static int end_sidecars(const struct df_job_call *c, struct df_err *err)
     return view.job && has_sidecars(view.pod) ? df_job_delete(c, view.job, err) : 0;
 }
 
-/* The Job stays until its TTL, so that people can inspect it. Its Secret is deleted now. */
+/* The Job stays until its TTL, so that people can inspect it. */
 static int tofu_cleanup(const struct df_job_call *c, struct df_err *err)
 {
-    if ((c->step->is_deleted ? df_job_delete_own(c, true, err) : end_sidecars(c, err)) < 0)
-        return -1;
-    return c->engine->o.by_secret ? df_job_delete_secret(c, err) : 0;
+    return c->step->is_deleted ? df_job_delete_own(c, true, err) : end_sidecars(c, err);
 }
 
 const struct df_job_kind df_job_of_tofu = {
