@@ -249,6 +249,12 @@ crds: $(B)/tools/schemas
 openapi: $(B)/tools/schemas
 	@$< openapi spawner/api/openapi.yaml >$(B)/openapi.yaml && cp $(B)/openapi.yaml spawner/api/
 
+## make the tables of keys and commands in docs/configuration.md and docs/cli.md anew
+.PHONY: docs
+docs: $(B)/tools/doc_tables
+	@for p in docs/configuration.md docs/cli.md; do \
+	  $< $$p >$(B)/page.md && cp $(B)/page.md $$p || exit 1; done
+
 PREFIX ?= /usr/local
 BINDIR := $(PREFIX)/bin
 DATADIR := $(PREFIX)/share

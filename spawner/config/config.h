@@ -3,7 +3,7 @@
  * (DAYFLY_*), then flags. A later source overrides the earlier ones.
  *
  * Unknown keys are errors that name the key and its line. Every string is owned by the struct.
- * docs/configuration.md lists the keys; a test compares it with the table in keys.c. The
+ * docs/configuration.md lists the keys; `make docs` makes its table from that in keys.c. The
  * environment variable of `tools.cacheDirectory` is DAYFLY_TOOLS_CACHE_DIRECTORY. A relative path
  * in the file is relative to the file's directory; one in the environment or in a flag, to the
  * working directory.

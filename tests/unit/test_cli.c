@@ -201,23 +201,6 @@ static void every_command_explains_itself_with_an_example_that_names_it(void **s
     }
 }
 
-static void the_manual_names_every_command_and_option(void **state)
-{
-    (void)state;
-    DF_BUF struct df_buf page = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
-    assert_int_equal(df_fs_read("docs/cli.md", &page, NULL), 0);
-    for (const struct df_command *c = df_commands; c->name; c++) {
-        if (!strstr(page.data, c->name))
-            fail_msg("docs/cli.md does not name %s", c->name);
-        for (const struct df_option *o = c->options; o && o->name; o++) {
-            char option[64];
-            (void)snprintf(option, sizeof(option), "--%s", o->name);
-            if (!strstr(page.data, option))
-                fail_msg("docs/cli.md does not name %s of %s", option, c->name);
-        }
-    }
-}
-
 /* Where the text behind "  NAME" begins in the line of a list of commands. */
 static size_t summary_column(const char *list, const struct df_command *c)
 {
@@ -670,7 +653,6 @@ int main(void)
         cmocka_unit_test(commands_are_found_by_one_word_or_two),
         cmocka_unit_test(unknown_commands_are_answered_with_the_nearest),
         cmocka_unit_test(every_command_explains_itself_with_an_example_that_names_it),
-        cmocka_unit_test(the_manual_names_every_command_and_option),
         cmocka_unit_test(no_name_of_a_command_runs_into_its_summary),
         cmocka_unit_test(help_keeps_within_a_hundred_columns),
         cmocka_unit_test(failures_have_the_exit_codes_of_the_design),

@@ -402,38 +402,6 @@ static void a_flag_must_be_a_key_and_a_value(void **state)
     assert_fails(NULL, home_env, "control.workers=-1", "control.workers: \"-1\" is not a whole");
 }
 
-/* ---- the documentation ---- */
-
-/* The row of docs/configuration.md that begins with this key, up to its end, or NULL. */
-static const char *find_row(const char *page, const char *key, size_t *ret_len)
-{
-    DF_FREE char *start = df_strf("\n| `%s` |", key);
-    const char *row = strstr(page, start);
-    if (row)
-        *ret_len = strcspn(row + 1, "\n");
-    return row ? row + 1 : NULL;
-}
-
-static void every_key_is_documented_with_its_default_and_no_other(void **state)
-{
-    (void)state;
-    DF_BUF struct df_buf page = DF_BUF_INIT(DF_MIB);
-    assert_int_equal(df_fs_read("docs/configuration.md", &page, NULL), 0);
-    size_t rows = 0, len = 0;
-    for (size_t i = 0; i < df_key_count; i++) {
-        const char *name = df_keys[i].name, *fallback = df_keys[i].fallback;
-        const char *row = find_row(df_buf_str(&page), name, &len);
-        if (!row)
-            fail_msg("%s is not documented", name);
-        DF_FREE char *cell = df_strf("| `%s` | `%s` |", name, fallback ? fallback : "");
-        if (fallback && strncmp(row, cell, strlen(cell)) != 0)
-            fail_msg("the default of %s is documented as: %.*s", name, (int)len, row);
-    }
-    for (const char *p = df_buf_str(&page); (p = strstr(p, "\n| `")); p++)
-        rows++;
-    assert_int_equal(rows, df_key_count);
-}
-
 static void tls_keys_that_do_not_fit_together_are_refused(void **state)
 {
     (void)state;
@@ -684,7 +652,6 @@ int main(void)
         cmocka_unit_test(isolation_is_strict_with_tokens_unless_it_is_set),
         cmocka_unit_test(a_misspelt_variable_of_our_sections_is_an_error),
         cmocka_unit_test(a_flag_must_be_a_key_and_a_value),
-        cmocka_unit_test(every_key_is_documented_with_its_default_and_no_other),
         cmocka_unit_test(tls_keys_that_do_not_fit_together_are_refused),
         cmocka_unit_test(a_host_name_has_the_length_that_dns_takes),
         cmocka_unit_test(the_names_of_a_certificate_are_a_list_of_words),
