@@ -238,11 +238,11 @@ images: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
 	@images/build spawner runner terrakube
 
 # What the API server is to refuse comes from the tables of the model: after a change of them.
-## make the custom resource definitions in rbac/crds anew
+## make the custom resource definitions in charts/dayfly/files/crds anew
 .PHONY: crds
 crds: $(B)/tools/schemas
 	@for k in $$($< list); do \
-	  $< $$k >rbac/crds/$$k.yaml || exit 1; done
+	  $< $$k >charts/dayfly/files/crds/$$k.yaml || exit 1; done
 
 ## make the schemas of documents in spawner/api/openapi.yaml anew
 .PHONY: openapi
@@ -367,7 +367,7 @@ docker-build: $(if $(shell command -v buildah podman docker),setup-build,setup-i
 docker-push:
 	@IMAGE_TOOL=$(CONTAINER_TOOL) IMG=$(IMG) RUNNER_IMG=$(RUNNER_IMG) images/push $(PUSH_FLAGS)
 
-## write what the chart has from elsewhere: definitions, parts of its schema, the table of values in its README
+## write what the chart has from elsewhere: the admission policy, parts of its schema, the table of values in its README
 .PHONY: chart
 chart:
 	@$$(tests/tools/get-python) charts/sync

@@ -8,7 +8,7 @@
  *   a run's steps             spawner/requests: the snapshot, and DF_TO_STEP of the run
  *   the step document         spawner/steps: DF_TO_RUNNER
  *   the custom resource       spawner/store/documents: which fields its spec has, which its status
- *   rbac/crds, openapi.yaml   make crds openapi (tests/tools/schemas.c)
+ *   CRDs, openapi.yaml        make crds openapi (tests/tools/schemas.c)
  *
  * Thread rule: constant data.
  */

@@ -7,7 +7,7 @@
  *   REST                      spawner/api/documents.c, pages.c
  *   command line              spawner/cli/kinds.h
  *   doctor                    spawner/doctor: definitions, rights
- *   rbac/crds, openapi.yaml   make crds openapi (tests/tools/schemas.c)
+ *   CRDs, openapi.yaml        make crds openapi (tests/tools/schemas.c)
  *
  * What only one kind does is in its own files: CONTRIBUTING.md ("Adding a kind"). Thread rule:
  * constant data.

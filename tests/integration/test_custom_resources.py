@@ -83,7 +83,7 @@ def lax_group(cluster, tmp_path):
     group = f"t{uuid.uuid4().hex[:8]}.{crds.GROUP}"
     items = []
     for kind, plural in crds.PLURALS.items():
-        definition = yaml.safe_load((dayfly.ROOT / f"rbac/crds/{plural}.yaml").read_text())
+        definition = yaml.safe_load((crds.DIRECTORY / f"{plural}.yaml").read_text())
         version = definition["spec"]["versions"][0]
         version["schema"]["openAPIV3Schema"] = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
         version.pop("selectableFields", None)  # of fields that this schema does not have

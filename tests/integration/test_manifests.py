@@ -314,8 +314,10 @@ def test_definitions_come_and_go(cluster, tmp_path):
     group = f"t{uuid.uuid4().hex[:8]}.{crds.GROUP}"
     for part in ("Makefile", "VERSION"):
         shutil.copy(ROOT / part, tmp_path)
-    shutil.copytree(ROOT / "rbac", tmp_path / "rbac")
-    for file in (tmp_path / "rbac/crds").glob("*.yaml"):
+    definitions = tmp_path / crds.DIRECTORY.relative_to(ROOT)
+    for part in (ROOT / "rbac", crds.DIRECTORY):
+        shutil.copytree(part, tmp_path / part.relative_to(ROOT))
+    for file in definitions.glob("*.yaml"):
         file.write_text(re.sub(rf"((?:group: |name: \w+\.)){crds.GROUP}", rf"\g<1>{group}", file.read_text()))
     env = {"KUBECONFIG": str(cluster.kubeconfig)}
     names = [f"crd/{plural}.{group}" for plural in crds.PLURALS.values()]

@@ -21,7 +21,7 @@ def old_definitions(exclusive, tmp_path):
     """Definitions without some fields, for everybody; with those of this checkout again afterwards."""
     items = []
     for plural, names in NEWER.items():
-        definition = yaml.safe_load((ROOT / f"rbac/crds/{plural}.yaml").read_text())
+        definition = yaml.safe_load((crds.DIRECTORY / f"{plural}.yaml").read_text())
         spec = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["spec"]
         for name in names:
             del spec["properties"][name]

@@ -1,9 +1,9 @@
 /*
- * schemas - prints what the tables of the model say, in the words of others: rbac/crds/NAME.yaml, so
- * that the API server refuses what the model refuses (`schemas list` names them, `schemas executors`
- * prints one), and openapi.yaml with the schemas of the specs (`schemas openapi FILE`; all else
- * in it is written by hand). To be read from schema_of(): one field, then whole specs, then the two
- * kinds of files.
+ * schemas - prints what the tables of the model say, in the words of others: the definitions of
+ * charts/dayfly/files/crds, so that the API server refuses what the model refuses (`schemas list`
+ * names them, `schemas executors` prints one), and openapi.yaml with the schemas of the specs
+ * (`schemas openapi FILE`; all else in it is written by hand). To be read from schema_of(): one
+ * field, then whole specs, then the two kinds of files.
  */
 #include "common/base/fs.h"
 #include "common/changes/changes.h"

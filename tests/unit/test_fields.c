@@ -94,11 +94,11 @@ static void a_request_for_a_run_has_the_fields_of_the_client_and_no_others(void 
     }
 }
 
-/* The properties of a spec in rbac/crds. The caller deletes *ret_crd. */
+/* The properties of a spec in charts/dayfly/files/crds. The caller deletes *ret_crd. */
 static const cJSON *definition_of(enum df_kind kind, cJSON **ret_crd)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_MIB);
-    DF_FREE char *path = df_strf("rbac/crds/%s.yaml", df_kind_plural(kind));
+    DF_FREE char *path = df_strf("charts/dayfly/files/crds/%s.yaml", df_kind_plural(kind));
     assert_int_equal(df_fs_read(path, &text, NULL), 0);
     assert_int_equal(df_yaml_parse(df_buf_str(&text), text.len, ret_crd, NULL, NULL), 0);
     return df_json_at(cJSON_GetArrayItem(df_json_at(*ret_crd, "spec.versions"), 0),

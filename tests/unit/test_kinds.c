@@ -56,7 +56,7 @@ static void every_kind_stands_where_no_row_is_read(void **state)
         assert_file_has("docs/cli.md", in_cli);
         if (!df_kind_row((enum df_kind)k)->is_custom_resource)
             continue;
-        assert_file_has("rbac/crds/kustomization.yaml", file);
+        assert_file_has("charts/dayfly/files/crds/Kustomization", file);
         DF_FREE char *status = df_strf("%s/status", plural);
         for (size_t i = 0; i < DF_ARRAY_SIZE(roles); i++)
             assert_file_has(roles[i], status);

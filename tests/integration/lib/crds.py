@@ -6,6 +6,7 @@ import subprocess
 from lib.dayfly import BUILD, ROOT, wait_for
 
 GROUP = "dayfly.dev"
+DIRECTORY = ROOT / "charts/dayfly/files/crds"
 PLURALS = {"Executor": "executors", "Run": "runs", "TaskAction": "taskactions", "AuditTrail": "audittrails"}
 
 
