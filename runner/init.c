@@ -55,10 +55,11 @@ static int fail_init(struct df_context *c, const char *text, struct df_err *err)
     c->logged = f;
     DF_FREE char *local = df_fs_join(c->source.module_dir, "terraform.tfstate");
     if (local && df_fs_exists(local) && strcasestr(f.summary, "state migration"))
-        return df_fail_reason(err, DF_ERR_USER, "InitFailed",
-                              "the source holds a terraform.tfstate with resources, but the state "
-                              "is kept elsewhere and would start without them: remove the file if "
-                              "that is intended");
+        return df_fail_reason(
+            err, DF_ERR_USER, "InitFailed",
+            "the source holds a terraform.tfstate with resources, but the executor "
+            "keeps its state elsewhere, without them: remove the file if that is "
+            "intended");
     if (lacks_credentials(c, &f)) {
         c->logged = (struct df_failure){.summary = ""}; /* nobody has seen the advice */
         return advise_sharing(c, &f, err);

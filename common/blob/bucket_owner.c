@@ -85,7 +85,8 @@ static int put_own_mark(struct df_bucket *b, const char *id, const char *former,
         if (result <= 0)
             return result;
     }
-    return df_fail(err, DF_ERR_RETRY, "%s: others change the mark of its owner now: try again",
+    return df_fail(err, DF_ERR_RETRY,
+                   "%s: other services are writing the mark of its owner right now: try again",
                    b->place);
 }
 
@@ -149,8 +150,8 @@ static int check_other(struct df_bucket_owner *o, const struct df_bucket *b, str
                    : df_fail_reason(
                          err, DF_ERR_SYSTEM, DF_BLOB_TAKEN_OVER,
                          "the dayfly installation %s took %s over from this one, %s, which writes "
-                         "nothing there any more: stop this service, or take the place back by a "
-                         "start with blobs.takeOver: %s",
+                         "nothing there any more: stop this service, or restart it with "
+                         "blobs.takeOver: %s to take it back",
                          other, b->place, o->id, other);
 }
 

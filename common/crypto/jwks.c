@@ -129,7 +129,7 @@ static int refresh_keys(struct df_jwks *j, struct df_err *err)
 static int fail_unavailable(struct df_err *err, const char *why)
 {
     return df_fail_reason(err, DF_ERR_RETRY, "TokenKeysUnavailable",
-                          "the keys that tokens are signed with cannot be had: %s", why);
+                          "the keys that tokens are signed with cannot be read: %s", why);
 }
 
 static int need_keys(struct df_jwks *j, struct df_err *err)

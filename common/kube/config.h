@@ -51,7 +51,7 @@ struct df_kube_config_options {
 };
 
 /* Class USER names file, key and the way out: a file that is no kubeconfig, an unknown context,
- * what is not spoken here (basic auth, auth-provider, impersonation). NOT_FOUND when nothing at all
+ * a login that is not supported (basic auth, auth-provider, impersonation). NOT_FOUND when nothing
  * says where a cluster is. */
 int df_kube_config_load(const struct df_kube_config_options *o, struct df_kube_config *ret,
                         struct df_err *err) DF_MUST_CHECK;

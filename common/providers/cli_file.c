@@ -113,8 +113,8 @@ static int check_token(const cJSON *entry, const char **ret, struct df_err *err)
         return 0;
     return df_fail(
         err, DF_ERR_USER,
-        "credentials.tfrc.json: the host \"%.64s\" or its token has a character that none "
-        "has",
+        "credentials.tfrc.json: the host \"%.64s\" or its token has a character that is not "
+        "allowed there",
         entry->string);
 }
 

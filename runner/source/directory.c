@@ -167,12 +167,13 @@ static int check_hidden(const struct copying *c, int fd, const char *path, struc
 {
     if (!c->f->hidden || !df_wall_touches_hidden(c->f->hidden, fd))
         return 0;
-    return df_fail_reason(
-        err, DF_ERR_DENIED, "SourceRefused",
-        "the symbolic link \"%s\" leads to, or to what has, the data directory, a "
-        "key of the service or temporary files of steps, which no step may see: "
-        "remove it, or name it in " DF_IGNORE_FILE,
-        path);
+    return df_fail_reason(err, DF_ERR_DENIED, "SourceRefused",
+                          "the symbolic link \"%s\" leads to the data directory, a key of the "
+                          "service or temporary files "
+                          "of steps, or to a directory that has one of them, and no step may see "
+                          "these: remove the link, "
+                          "or name it in " DF_IGNORE_FILE,
+                          path);
 }
 
 static enum df_tree_visit copy_visitor(void *arg, const struct df_tree_entry *e,

@@ -62,7 +62,7 @@ int df_git_explain_format(const struct df_git_repo *r, const struct df_err *why,
 {
     if (df_streq(why->reason, DF_GIT_OTHER_FORMAT))
         return df_fail_reason(err, DF_ERR_NOT_FOUND, "SourceFailed",
-                              "commit %s is none of %s, whose commits have %d digits", r->commit,
+                              "commit %s cannot be in %s, whose commits have %d digits", r->commit,
                               r->remote, df_git_is_sha256(r->commit) ? 40 : 64);
     return df_err_pass(err, why);
 }

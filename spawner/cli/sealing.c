@@ -30,10 +30,10 @@ static int parse_value(const struct df_hcl_module *m, const char *name, const ch
         return 0;
     return m ? df_fail(err, DF_ERR_USER,
                        "--secret-var %s: its type is no string, number or bool, so the value must "
-                       "be JSON (a text in double quotes), and it is none",
+                       "be JSON (a text in double quotes), which it is not",
                        name)
-             : df_fail(err, DF_ERR_USER, "--secret-var %s: the value begins as JSON and is none",
-                       name);
+             : df_fail(err, DF_ERR_USER,
+                       "--secret-var %s: the value begins like JSON and is not valid JSON", name);
 }
 
 static int read_secret_var(struct df_cli *cli, const struct df_hcl_module *m, const char *name,

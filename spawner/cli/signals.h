@@ -18,8 +18,9 @@ int df_signals_take(int fd);
 /* Unblocks the three signals: the next one ends this process. */
 void df_signals_release(void);
 
-/* What comes so soon after a signal is the same wish once more, not a second one: timeout(1) sends its
- * signal to the process and then to its group, and a terminal that closes sends SIGHUP twice. */
+/* A signal that comes this soon after another one repeats it and does not count as the second:
+ * timeout(1) sends its signal to the process and then to its group, and a terminal that closes
+ * sends SIGHUP twice. */
 #define DF_SIGNALS_SAME_MS 500
 
 /* As df_signals_release(), but signals of the next DF_SIGNALS_SAME_MS are dropped. Returns at once. */

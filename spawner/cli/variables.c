@@ -86,8 +86,8 @@ static int expression_of(const char *what, const char *name, const char *text, c
     if (!is_word && !is_blank && is_name(name) && df_hcl_is_closed(text))
         return 0;
     return df_fail(err, DF_ERR_USER,
-                   "%s %s: the module's type of it is no string, number or bool, so the tool takes "
-                   "the value for an expression, JSON or HCL, and it is none%s",
+                   "%s %s: the module declares a type other than string, number and bool, so the "
+                   "value must be an expression (JSON or HCL), which it is not%s",
                    what, name,
                    is_word || is_blank ? ": a text needs quotes (NAME='\"text\"')"
                    : strstr(text, "${") || strstr(text, "%{")

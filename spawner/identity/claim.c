@@ -89,7 +89,7 @@ static int refuse_token(struct df_err *err, const char *reason, const char *what
                         const char *wanted)
 {
     return df_fail_reason(err, DF_ERR_DENIED, reason,
-                          "the token is of %s \"%.253s\", and the step's pod is of \"%s\"", what,
+                          "the token belongs to %s \"%.253s\", and the step's pod to \"%s\"", what,
                           got ? got : "", wanted ? wanted : "");
 }
 

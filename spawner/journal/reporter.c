@@ -60,7 +60,7 @@ int df_reporter_let_go(const struct df_config *config, const cJSON *task, struct
         return 0;
     if (df_real_us() < end_us)
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
-                              "the State Service is yet to be told of step %s: try again soon",
+                              "the State Service has not been told of step %s yet: try again soon",
                               name);
     df_warn("step %s is removed, of which the State Service was not told everything", name);
     return 0;

@@ -17,8 +17,8 @@ df_rule df_rule_integration;
 /* Who may use it, as model/secret_use.h: from spec.executors and status.owner. The caller frees. */
 int df_integration_use(const cJSON *doc, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* True if it lives by an identity of the service or of a step's pod, and not by keys of a secret
- * alone: an admin's to make. */
+/* True if it uses an identity of the service or of a step's pod, and not only keys of a
+ * secret: only an admin may make it. */
 bool df_integration_has_identity(const cJSON *spec);
 
 /* The audience of the token that the step's tool exchanges; NULL: it exchanges none. Borrowed, or of

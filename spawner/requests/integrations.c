@@ -64,11 +64,10 @@ static int check_role(struct df_spawner *s, const struct df_integration_request 
                        "them in spec.executors",
                        name);
     if (df_integration_has_identity(df_json_at(q->doc, "spec")))
-        return df_fail(
-            err, DF_ERR_DENIED,
-            "integration \"%s\": without keys in a secret it lives by an identity of the "
-            "service or of pods, which only an admin hands out",
-            name);
+        return df_fail(err, DF_ERR_DENIED,
+                       "integration \"%s\": without keys in a secret it uses an identity of the "
+                       "service or of pods, which only an admin may grant",
+                       name);
     return secret ? check_secret(s, q, secret, err) : 0;
 }
 

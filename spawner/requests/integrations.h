@@ -2,8 +2,8 @@
  * integrations.h - requests on integrations, and what an executor must be allowed to name one.
  *
  * The rule is that of secrets (secrets.h): the caller who makes an integration owns it; its owner
- * and admins change it; only an admin makes one for every executor, or one that lives by an identity
- * of the service or of pods. The secret of an integration must be for the executor, too. Thread
+ * and admins change it; only an admin makes one for every executor, or one that uses an identity of
+ * the service or of pods. The secret of an integration must be for the executor, too. Thread
  * rule: any thread.
  */
 #ifndef DF_REQUESTS_INTEGRATIONS_H

@@ -2,9 +2,9 @@
  * shown_seen.h - what was read for the runner of a step that asked which outputs it is to mask
  * (shown.h): a moment later it sends them, and nobody need look again.
  *
- * In memory of this process, for some steps, if it is small: whoever finds nothing here looks again. It
- * may be outdated when it is used: each output goes with the digest of its value, so it is shown for
- * no other value. Wiped when it goes. Thread rule: any thread.
+ * In memory of this process, for some steps, if it is small: a caller that finds nothing reads it
+ * again. It may be outdated when it is used. That is safe: each output is stored with the digest
+ * of its value and shown for no other value. Wiped when it is removed. Thread rule: any thread.
  */
 #ifndef DF_STEPS_SHOWN_SEEN_H
 #define DF_STEPS_SHOWN_SEEN_H

@@ -157,7 +157,8 @@ static void change(struct df_spawner *s, enum df_kind kind, const char *name, df
     unsigned skipped = 0;
     if (result < 0 && why.cls != DF_ERR_NOT_FOUND &&
         df_log_gate_passes(&s->waits.unnoted, df_mono_us(), &skipped))
-        df_warn("%s %s: what it waits for is not noted: %s (%u such lines before it are left out)",
+        df_warn("%s %s: its status.waiting cannot be written: %s (%u such lines before it are left "
+                "out)",
                 df_kind_name(kind), name, why.message, skipped);
 }
 

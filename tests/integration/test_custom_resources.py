@@ -285,7 +285,7 @@ def test_a_run_that_brings_its_own_approval_is_refused(world):
     world.namespace.apply(world.executor(), world.run("first", decision={"verdict": "approved"}))
     run = world.phase("first", "Failed")
     assert conditions(run)["Failed"] == ("True", "InvalidDocument")
-    assert "spec.decision: it does not wait for a decision" in run["status"]["message"]
+    assert "spec.decision: the run does not wait for a decision" in run["status"]["message"]
 
 
 def test_an_edit_counts_as_a_revision_and_reaches_the_next_run(world):

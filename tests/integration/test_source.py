@@ -338,7 +338,7 @@ def test_a_repository_with_sha256_ids_is_read_by_every_kind_of_ref(work, world, 
             assert "inner/inner.tf" in work.fetch_ok(url, branch="main", submodules=True, **kind).files
             work.refused(url, branch="absent", **kind, reason="SourceFailed", says="there is no such branch or tag")
             if not old:
-                work.refused(url, commit=ABSENT, **kind, reason="SourceFailed", says=f"commit {ABSENT} is none of "
+                work.refused(url, commit=ABSENT, **kind, reason="SourceFailed", says=f"commit {ABSENT} cannot be in "
                              f"{url.removeprefix('file://')}, whose commits have 64 digits")
     finally:
         server.stop()

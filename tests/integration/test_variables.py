@@ -271,7 +271,7 @@ def test_a_value_is_read_as_the_tool_reads_it(either_home, word):
 
 def test_a_text_where_the_tool_takes_an_expression_is_refused_before_it_runs(home):
     module = home.module("types", TYPES.split("output")[0])
-    for word, said in (("any=eu", "a text needs quotes"), ("list=", "a text needs quotes"), ("list=[", "and it is none"),
+    for word, said in (("any=eu", "a text needs quotes"), ("list=", "a text needs quotes"), ("list=[", "which it is not"),
                        ('list=["${"/*"}"])\ntext = ([/* */"x"][0]', "without a template (${ or %{)")):
         assert said in home.dayfly("run", module, "--var", word, code=3).stderr
     assert home.json("get", "runs")["items"] == []

@@ -465,7 +465,7 @@ static const struct cel run_rules[] = {
      "spec.source and spec.runtime are for a dry-run alone; change the executor for other runs"},
     {"!has(self.spec.decision) || has(oldSelf.spec.decision) || (has(oldSelf.status) && "
      "has(oldSelf.status.phase) && oldSelf.status.phase == 'WaitingApproval')",
-     "spec.decision: it does not wait for a decision"},
+     "spec.decision: the run does not wait for a decision"},
     {"!has(oldSelf.spec.decision) || (has(self.spec.decision) ? self.spec.decision.verdict == "
      "oldSelf.spec.decision.verdict : has(oldSelf.status) && has(oldSelf.status.phase) && "
      "oldSelf.status.phase == 'WaitingApproval')",

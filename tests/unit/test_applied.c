@@ -185,9 +185,8 @@ static void who_writes_a_resource_chooses_no_pod(void **state)
         const char *name, *spec, *message;
     } cases[] = {
         {DF_KIND_RUN, "evil-1", "{'executorRef':{'name':'net'},'action':'provision'," TEMPLATE "}",
-         "no admission webhook says who applied it (kubernetes.webhook), so it counts as of a "
-         "caller "
-         "with the role write: "
+         "no admission webhook says who applied it (kubernetes.webhook), so the rules of the "
+         "role write apply: "
          "placement.podTemplate: a caller with the role write may not set it for a Run; "
          "the operator can add it to placement.allow.write.run.fields of the service's "
          "configuration, or a caller with the role admin can set it"},

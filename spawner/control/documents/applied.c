@@ -113,7 +113,7 @@ static void explain_role(const struct df_stamp *by, struct df_err *why)
 {
     if (!by->is_named && df_streq(why->reason, DF_REASON_PLACEMENT_DENIED))
         (void)df_err_wrap(why, "no admission webhook says who applied it (kubernetes.webhook), so "
-                               "it counts as of a caller with the role write");
+                               "the rules of the role write apply");
 }
 
 struct verdict {
@@ -286,7 +286,7 @@ static int check_undecided(const cJSON *run, struct df_err *err)
     return !df_json_at(run, "spec.decision")
                ? 0
                : df_fail_reason(err, DF_ERR_USER, DF_REASON_REFUSED,
-                                "spec.decision: it does not wait for a decision");
+                                "spec.decision: the run does not wait for a decision");
 }
 
 static int admit_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_us,

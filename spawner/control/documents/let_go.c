@@ -53,8 +53,8 @@ static void tell_apply(struct df_spawner *s, const cJSON *step)
     cJSON_ArrayForEach (item, df_json_at(found, "items"))
         (void)df_strs_add(&names, df_json_str(item, "address"));
     DF_FREE char *list = df_strs_join(&names, ", ");
-    df_warn("executor %s: step %s is in the middle of an apply and is asked to end; resources that "
-            "it made since its last state are in no state%s%s",
+    df_warn("executor %s: step %s is in the middle of an apply and is asked to end; resources "
+            "created since its last state are in no state%s%s",
             executor, df_json_str(step, "metadata.name"), df_str_empty(list) ? "" : ": ",
             list ? list : "");
 }

@@ -1,8 +1,9 @@
 /*
- * restored.h - runs, steps and workflows whose custom resources were made again from a backup. What was
- * under way then may have been done since, and a plan that waited may have been applied: each of
- * them is canceled. A restored data directory is settled before it is one (spawner/backup/restore.h).
- * One whose cancel is refused is held, and nobody else waits for it.
+ * restored.h - cancels runs, steps and workflows whose custom resources were restored from a
+ * backup: what was under way then may have been done since, and a plan that waited may have been
+ * applied. In a restored data directory `dayfly restore` has done this already
+ * (spawner/backup/restore.h). A document whose cancel is refused is held; other documents do not
+ * wait for it.
  */
 #ifndef DF_CONTROL_RESTORED_H
 #define DF_CONTROL_RESTORED_H

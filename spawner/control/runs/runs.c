@@ -330,7 +330,8 @@ static int make_step(struct pass *p, size_t at, struct df_err *err)
         return -1;
     if (!p->view.steps[at])
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
-                              "a document of the name of step %s is being taken away", step->name);
+                              "an older document named like step %s is still being deleted",
+                              step->name);
     if (copy_results(p, err) < 0)
         return -1;
     return set_phase(p, "Running", err);

@@ -470,7 +470,7 @@ static int describe(const struct df_state_version *v, const struct df_state_writ
     if (!line)
         return df_fail_oom(err);
     if (strlen(line) > DF_LIMIT_STATE_META)
-        return df_fail(err, DF_ERR_LIMIT, "what is said of a state has more than %zu bytes",
+        return df_fail(err, DF_ERR_LIMIT, "the description of a state has more than %zu bytes",
                        DF_LIMIT_STATE_META);
     *ret = DF_TAKE(line);
     return 0;

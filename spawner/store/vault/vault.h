@@ -112,8 +112,8 @@ int df_vault_key(struct df_vault *v, const char *purpose, unsigned char out[32],
 
 enum { DF_VAULT_KEY_ID = 17 }; /* 16 hex digits and a NUL */
 
-/* A name of the master key, from which nobody can learn the key. What is stored with it can later
- * tell that the key was replaced. */
+/* An identifier of the master key, which does not reveal the key. Stored beside encrypted data it
+ * shows later whether the key was replaced. */
 int df_vault_key_id(struct df_vault *v, char out[DF_VAULT_KEY_ID],
                     struct df_err *err) DF_MUST_CHECK;
 
