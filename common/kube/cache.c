@@ -145,12 +145,12 @@ uint64_t df_kube_content_hash(const cJSON *object)
 static void cool_down(struct df_kube_cache *c)
 {
     for (;;) {
-        DF_KEPT struct df_kept *cold = NULL;
+        DF_CACHED struct df_cached *cold = NULL;
         lock_cache(c);
-        struct df_kept *coldest = df_kube_objects_coldest(&c->objects, DF_KUBE_MAX_HOT);
-        DF_KEPT struct df_kept *hot = coldest ? df_kept_share(coldest) : NULL;
+        struct df_cached *coldest = df_kube_objects_coldest(&c->objects, DF_KUBE_MAX_HOT);
+        DF_CACHED struct df_cached *hot = coldest ? df_cached_share(coldest) : NULL;
         unlock_cache(c);
-        if (!hot || df_kept_pack(c->packer, hot, &cold, NULL) < 0)
+        if (!hot || df_cached_pack(c->packer, hot, &cold, NULL) < 0)
             return;
         lock_cache(c);
         df_kube_objects_cool(&c->objects, hot, cold);
@@ -160,23 +160,23 @@ static void cool_down(struct df_kube_cache *c)
 
 /* *ret is what the cache keeps of the object, as a tree: what keep() makes of it, or the object
  * itself, which is then taken over. */
-static int reduce(const struct df_kube_cache *c, cJSON **object, struct df_kept **ret,
+static int reduce(const struct df_kube_cache *c, cJSON **object, struct df_cached **ret,
                   struct df_err *err)
 {
     if (c->o.keep)
-        return df_kept_new(c->o.keep(c->o.arg, *object), ret, err);
+        return df_cached_new(c->o.keep(c->o.arg, *object), ret, err);
     cJSON *metadata = cJSON_GetObjectItemCaseSensitive(*object, "metadata");
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, DF_KUBE_MANAGED);
-    return df_kept_new(DF_TAKE(*object), ret, err);
+    return df_cached_new(DF_TAKE(*object), ret, err);
 }
 
 /* *ret is another reference, or the packed form of a large object. */
-static int pack_if_large(struct df_kube_cache *c, struct df_kept *hot, struct df_kept **ret,
+static int pack_if_large(struct df_kube_cache *c, struct df_cached *hot, struct df_cached **ret,
                          struct df_err *err)
 {
-    if (df_kept_text_len(hot) > DF_KUBE_MAX_TREE)
-        return df_kept_pack(c->packer, hot, ret, err);
-    *ret = df_kept_share(hot);
+    if (df_cached_text_len(hot) > DF_KUBE_MAX_TREE)
+        return df_cached_pack(c->packer, hot, ret, err);
+    *ret = df_cached_share(hot);
     return 0;
 }
 
@@ -191,8 +191,8 @@ static int take_object(struct df_kube_cache *c, cJSON **object, bool noted, bool
                                     .version = item.version,
                                     .is_local = is_local};
     DF_CLEANUP(keys_free) struct df_kube_keys keys = {0};
-    DF_KEPT struct df_kept *hot = NULL; /* until the owner was told, whatever the cache does */
-    DF_KEPT struct df_kept *kept = NULL;
+    DF_CACHED struct df_cached *hot = NULL; /* until the owner was told, whatever the cache does */
+    DF_CACHED struct df_cached *kept = NULL;
     bool changed = false;
     lock_cache(c);
     bool news = is_news(c, &item, noted);
@@ -201,7 +201,7 @@ static int take_object(struct df_kube_cache *c, cJSON **object, bool noted, bool
         return 0;
     if (reduce(c, object, &hot, err) < 0 || pack_if_large(c, hot, &kept, err) < 0)
         return -1;
-    change.object = df_kept_tree(hot);
+    change.object = df_cached_tree(hot);
     if (c->o.keys && c->o.keys(c->o.arg, change.object, &keys, err) < 0)
         return -1;
     item.kept = kept;
@@ -504,19 +504,19 @@ int df_kube_cache_await(struct df_kube_cache *c, uint64_t ticket, const volatile
 }
 
 /* Returns a reference to what is kept of the object, and releases the lock. NULL: there is none. */
-static struct df_kept *use_and_unlock(struct df_kube_cache *c, struct df_kube_object *o)
+static struct df_cached *use_and_unlock(struct df_kube_cache *c, struct df_kube_object *o)
 {
-    struct df_kept *kept = NULL;
+    struct df_cached *kept = NULL;
     if (o && !o->is_tombstone) {
-        kept = df_kept_share(o->kept);
+        kept = df_cached_share(o->kept);
         df_kube_objects_use(&c->objects, o);
     }
     unlock_cache(c);
     return kept;
 }
 
-static struct df_kept *use_by_name(struct df_kube_cache *c, const char *name_space,
-                                   const char *name)
+static struct df_cached *use_by_name(struct df_kube_cache *c, const char *name_space,
+                                     const char *name)
 {
     lock_cache(c);
     return use_and_unlock(c, df_kube_objects_find(&c->objects, key_space(c, name_space), name));
@@ -525,22 +525,22 @@ static struct df_kept *use_by_name(struct df_kube_cache *c, const char *name_spa
 int df_kube_cache_find(struct df_kube_cache *c, const char *name_space, const char *name,
                        const cJSON **ret, struct df_err *err)
 {
-    DF_KEPT struct df_kept *kept = use_by_name(c, name_space, name);
+    DF_CACHED struct df_cached *kept = use_by_name(c, name_space, name);
     *ret = NULL;
-    return kept ? df_kept_read(c->packer, kept, ret, err) : 0;
+    return kept ? df_cached_read(c->packer, kept, ret, err) : 0;
 }
 
-static int show(struct df_kube_cache *c, struct df_kept *kept, const cJSON **ret,
+static int show(struct df_kube_cache *c, struct df_cached *kept, const cJSON **ret,
                 struct df_err *err)
 {
     *ret = NULL;
-    return kept ? df_kept_read_shown(c->packer, kept, c->o.show, c->o.arg, ret, err) : 0;
+    return kept ? df_cached_read_shown(c->packer, kept, c->o.show, c->o.arg, ret, err) : 0;
 }
 
 int df_kube_cache_show(struct df_kube_cache *c, const char *name_space, const char *name,
                        const cJSON **ret, struct df_err *err)
 {
-    DF_KEPT struct df_kept *kept = use_by_name(c, name_space, name);
+    DF_CACHED struct df_cached *kept = use_by_name(c, name_space, name);
     return show(c, kept, ret, err);
 }
 
@@ -548,13 +548,13 @@ int df_kube_cache_show_by(struct df_kube_cache *c, const char *word, const cJSON
                           struct df_err *err)
 {
     lock_cache(c);
-    DF_KEPT struct df_kept *kept = use_and_unlock(c, df_kube_objects_first(&c->objects, word));
+    DF_CACHED struct df_cached *kept = use_and_unlock(c, df_kube_objects_first(&c->objects, word));
     return show(c, kept, ret, err);
 }
 
 /* What the objects of a page keep, as of one moment. */
 struct page {
-    struct df_kept **kept; /* a reference each */
+    struct df_cached **kept; /* a reference each */
     size_t len;
     int64_t last; /* the order of the last one; 0: no more follow */
 };
@@ -562,7 +562,7 @@ struct page {
 static void page_free(struct page *p)
 {
     while (p->len)
-        df_kept_drop(p->kept[--p->len]);
+        df_cached_drop(p->kept[--p->len]);
     free(p->kept);
 }
 #define PAGE DF_CLEANUP(page_free)
@@ -572,16 +572,16 @@ static int cut_page(struct df_kube_object *const *found, size_t count, size_t ob
                     struct page *ret, struct df_err *err)
 {
     size_t sum = 0, most = count < objects ? count : objects;
-    ret->kept = calloc(most ? most : 1, sizeof(struct df_kept *));
+    ret->kept = calloc(most ? most : 1, sizeof(struct df_cached *));
     if (!ret->kept)
         return df_fail_oom(err);
     for (size_t i = 0; i < count; i++) {
-        sum += df_kept_text_len(found[i]->kept);
+        sum += df_cached_text_len(found[i]->kept);
         if (i == objects || (i > 0 && sum > bytes)) {
             ret->last = found[i - 1]->order;
             break;
         }
-        ret->kept[ret->len++] = df_kept_share(found[i]->kept);
+        ret->kept[ret->len++] = df_cached_share(found[i]->kept);
     }
     return 0;
 }
@@ -610,7 +610,7 @@ int df_kube_cache_list(struct df_kube_cache *c, const struct df_kube_query *q, s
         return -1;
     for (size_t i = 0; i < page.len; i++) {
         cJSON *copy = NULL;
-        if (df_kept_copy(c->packer, page.kept[i], &copy, err) < 0 ||
+        if (df_cached_copy(c->packer, page.kept[i], &copy, err) < 0 ||
             df_json_append(list, copy, err) < 0)
             return -1;
     }
@@ -619,12 +619,12 @@ int df_kube_cache_list(struct df_kube_cache *c, const struct df_kube_query *q, s
     return 0;
 }
 
-static int visit(struct df_kube_cache *c, const struct df_kept *kept,
+static int visit(struct df_kube_cache *c, const struct df_cached *kept,
                  int (*each)(void *arg, const cJSON *kept, struct df_err *err), void *arg,
                  struct df_err *err)
 {
     DF_SHARED const cJSON *tree = NULL;
-    return df_kept_read(c->packer, kept, &tree, err) < 0 ? -1 : each(arg, tree, err);
+    return df_cached_read(c->packer, kept, &tree, err) < 0 ? -1 : each(arg, tree, err);
 }
 
 int df_kube_cache_each(struct df_kube_cache *c, const char *word,

@@ -44,7 +44,7 @@ struct df_kube_cache_options {
     cJSON *(*keep)(void *arg, const cJSON *object);
     /* Changes a copy of the object as it is kept into what df_kube_cache_show() gives. A pure function:
      * it is called once for a version, or for each read. Or NULL. */
-    df_kept_show show;
+    df_cached_show show;
     /* Is the object one to keep at all, where no selector can say so? One that is not counts as not
      * there. Or NULL: all are. */
     bool (*wants)(void *arg, const cJSON *object);

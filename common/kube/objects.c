@@ -237,7 +237,7 @@ static struct df_kube_object *new_object(const struct df_kube_item *i, uint32_t 
                                  .order = i->order,
                                  .digest = i->digest,
                                  .generation = generation,
-                                 .kept = df_kept_share(i->kept)};
+                                 .kept = df_cached_share(i->kept)};
     at = append_string(at, i->name);
     at = append_string(at, i->name_space);
     at = append_string(at, i->uid);
@@ -249,7 +249,7 @@ void df_kube_objects_bury(struct df_kube_objects *s, struct df_kube_object *o)
 {
     leave_words(s, o);
     df_kube_hot_drop(&s->hot, o);
-    df_kept_drop(DF_TAKE(o->kept));
+    df_cached_drop(DF_TAKE(o->kept));
     o->is_tombstone = true;
 }
 
@@ -265,7 +265,7 @@ void df_kube_object_free(struct df_kube_object *o)
 {
     if (!o)
         return;
-    df_kept_drop(o->kept);
+    df_cached_drop(o->kept);
     free(o);
 }
 
@@ -302,17 +302,17 @@ int df_kube_objects_put(struct df_kube_objects *s, const struct df_kube_item *it
 
 void df_kube_objects_use(struct df_kube_objects *s, struct df_kube_object *o)
 {
-    if (df_kept_tree(o->kept))
+    if (df_cached_tree(o->kept))
         df_kube_hot_use(&s->hot, o);
 }
 
-struct df_kept *df_kube_objects_coldest(const struct df_kube_objects *s, size_t most)
+struct df_cached *df_kube_objects_coldest(const struct df_kube_objects *s, size_t most)
 {
     return s->hot.len > most ? s->hot.objects[0]->kept : NULL;
 }
 
-void df_kube_objects_cool(struct df_kube_objects *s, const struct df_kept *hot,
-                          struct df_kept *cold)
+void df_kube_objects_cool(struct df_kube_objects *s, const struct df_cached *hot,
+                          struct df_cached *cold)
 {
     size_t i = 0;
     while (i < s->hot.len && s->hot.objects[i]->kept != hot)
@@ -321,8 +321,8 @@ void df_kube_objects_cool(struct df_kube_objects *s, const struct df_kept *hot,
         return;
     struct df_kube_object *o = s->hot.objects[i];
     df_kube_hot_drop(&s->hot, o);
-    df_kept_drop(o->kept);
-    o->kept = df_kept_share(cold);
+    df_cached_drop(o->kept);
+    o->kept = df_cached_share(cold);
 }
 
 /* ---- lists' generations --------------------------------------------------------------------- */

@@ -8,8 +8,8 @@
 #define DF_KUBE_OBJECTS_H
 
 #include "common/base/strs.h"
+#include "common/kube/cached_object.h"
 #include "common/kube/hot.h"
-#include "common/kube/kept.h"
 
 struct df_kube_word; /* opaque: an index word and the objects that have it */
 
@@ -19,7 +19,7 @@ struct df_kube_object {
     const char *name;
     int64_t order;   /* of creation */
     uint64_t digest; /* of the item */
-    struct df_kept *kept;
+    struct df_cached *kept;
     uint32_t generation; /* of the last list that had it */
     uint16_t member_count;
     bool is_tombstone; /* removed by us, but not yet by the watch: only find() sees it */
@@ -40,7 +40,7 @@ struct df_kube_objects {
 /* All borrowed. words may be NULL: none. */
 struct df_kube_item {
     const char *name_space, *name, *uid, *version;
-    struct df_kept *kept; /* the object adds a reference */
+    struct df_cached *kept; /* the object adds a reference */
     const struct df_strs *words;
     int64_t order;
     uint64_t digest; /* of what matters to the owner */
@@ -80,10 +80,10 @@ void df_kube_object_free(struct df_kube_object *o);
 void df_kube_objects_use(struct df_kube_objects *s, struct df_kube_object *o);
 /* Returns what the hot object that was not used for longest keeps, borrowed; NULL: at most `most`
  * are hot. */
-struct df_kept *df_kube_objects_coldest(const struct df_kube_objects *s, size_t most);
+struct df_cached *df_kube_objects_coldest(const struct df_kube_objects *s, size_t most);
 /* If an object still keeps `hot`, it keeps `cold` instead, and adds a reference to it. */
-void df_kube_objects_cool(struct df_kube_objects *s, const struct df_kept *hot,
-                          struct df_kept *cold);
+void df_kube_objects_cool(struct df_kube_objects *s, const struct df_cached *hot,
+                          struct df_cached *cold);
 
 /* A new list begins: objects that are put or asked for from now on are listed. */
 void df_kube_objects_begin(struct df_kube_objects *s);

@@ -4,7 +4,7 @@
  */
 #include "common/redact/forms.h"
 
-#include "common/redact/public.h"
+#include "common/redact/nonsecret.h"
 #include "common/redact/unwrap.h"
 
 /* The form being built. Pieces are short enough that none can be longer. */
@@ -434,7 +434,7 @@ static int emit_lines(struct forms *f, const char *value, struct df_err *err)
         return 0;
     for (const char *line = value;;) {
         size_t n = strcspn(line, "\n");
-        if (!df_redact_is_public_line(line, n) && emit_value(f, line, n, err) < 0)
+        if (!df_redact_is_nonsecret_line(line, n) && emit_value(f, line, n, err) < 0)
             return -1;
         if (!line[n])
             return 0;

@@ -7,7 +7,7 @@
 #include "common/base/buf.h"
 #include "common/crypto/crypto.h"
 #include "common/hcl/hcl.h"
-#include "common/redact/public.h"
+#include "common/redact/nonsecret.h"
 #include "common/yaml/yaml.h"
 
 struct members {
@@ -25,7 +25,7 @@ static int emit_member(struct members *m, const char *member, struct df_err *err
 
 static int visit_member(struct members *m, const char *name, const char *value, struct df_err *err)
 {
-    if (df_redact_is_public(name, value))
+    if (df_redact_is_nonsecret(name, value))
         return 0;
     return emit_member(m, value, err) < 0 ? -1 : visit_text(m, name, value, err);
 }

@@ -16,7 +16,7 @@ enum {
 };
 
 /* Calls emit for each secret part of value: strings of its document that are long enough and not
- * public (public.h), texts that were in base64, the password of a docker `auth`. Names of members
+ * public (nonsecret.h), texts that were in base64, the password of a docker `auth`. Names of members
  * are never parts. member is borrowed for the call. emit returns 0, or -1 with err to end the
  * enumeration. */
 int df_redact_members(const char *value,

@@ -7,7 +7,7 @@
  *
  * Of the idle workers one, the timekeeper, sleeps until the top of the heap is due; the others sleep
  * until they are called. A key that is due is for one of the others, so that the timekeeper sleeps
- * on: one pass wakes one worker. See whom_to_wake().
+ * on: one pass wakes one worker. See condition_for_top().
  */
 #include "spawner/control/queue.h"
 

@@ -16,7 +16,7 @@
 #include "spawner/store/vault/vault_integrations.h"
 
 /* Held from the check of an integration to its change, as in secrets.c. */
-static pthread_mutex_t checked = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t integrations_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- who may ---------------------------------------------------------------------------------- */
 
@@ -132,9 +132,9 @@ int df_request_create_integration(struct df_spawner *s, const struct df_integrat
         return df_fail(err, DF_ERR_USER, "a body with the integration is required");
     if (df_model_admit(DF_KIND_INTEGRATION, q->doc, NULL, err) < 0 || check_role(s, q, err) < 0)
         return -1;
-    (void)pthread_mutex_lock(&checked);
+    (void)pthread_mutex_lock(&integrations_lock);
     int result = create(s, q, ret, err);
-    (void)pthread_mutex_unlock(&checked);
+    (void)pthread_mutex_unlock(&integrations_lock);
     return result;
 }
 
@@ -195,9 +195,9 @@ int df_request_replace_integration(struct df_spawner *s, const struct df_integra
 {
     if (!q->doc)
         return df_fail(err, DF_ERR_USER, "a body with the integration is required");
-    (void)pthread_mutex_lock(&checked);
+    (void)pthread_mutex_lock(&integrations_lock);
     int result = replace(s, q, ret, err);
-    (void)pthread_mutex_unlock(&checked);
+    (void)pthread_mutex_unlock(&integrations_lock);
     return result;
 }
 
@@ -221,9 +221,9 @@ static int delete_unused(struct df_spawner *s, const struct df_integration_reque
 int df_request_delete_integration(struct df_spawner *s, const struct df_integration_request *q,
                                   struct df_err *err)
 {
-    (void)pthread_mutex_lock(&checked);
+    (void)pthread_mutex_lock(&integrations_lock);
     int result = delete_unused(s, q, err);
-    (void)pthread_mutex_unlock(&checked);
+    (void)pthread_mutex_unlock(&integrations_lock);
     return result;
 }
 

@@ -13,7 +13,7 @@
 
 /* Held from the check of a secret to its change: otherwise two callers could both make it. A lock
  * of this process suffices, because only the leader serves these requests. */
-static pthread_mutex_t checked = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t secrets_lock = PTHREAD_MUTEX_INITIALIZER;
 
 /* ---- users ---------------------------------------------------------------------------------- */
 
@@ -141,9 +141,9 @@ static int set_secret(struct df_spawner *s, const struct df_secret_request *q, s
 int df_request_set_secret(struct df_spawner *s, const struct df_secret_request *request,
                           struct df_err *err)
 {
-    (void)pthread_mutex_lock(&checked);
+    (void)pthread_mutex_lock(&secrets_lock);
     int result = set_secret(s, request, err);
-    (void)pthread_mutex_unlock(&checked);
+    (void)pthread_mutex_unlock(&secrets_lock);
     return result;
 }
 
@@ -164,9 +164,9 @@ static int delete_secret(struct df_spawner *s, const struct df_secret_request *q
 int df_request_delete_secret(struct df_spawner *s, const struct df_secret_request *request,
                              struct df_err *err)
 {
-    (void)pthread_mutex_lock(&checked);
+    (void)pthread_mutex_lock(&secrets_lock);
     int result = delete_secret(s, request, err);
-    (void)pthread_mutex_unlock(&checked);
+    (void)pthread_mutex_unlock(&secrets_lock);
     return result;
 }
 

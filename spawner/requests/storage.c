@@ -11,16 +11,16 @@
 #include "spawner/model/state_command.h"
 
 /* A lock of this process suffices, because only the leader writes executors. */
-static pthread_mutex_t checked = PTHREAD_MUTEX_INITIALIZER;
+static pthread_mutex_t storage_lock = PTHREAD_MUTEX_INITIALIZER;
 
 void df_storage_lock(void)
 {
-    (void)pthread_mutex_lock(&checked);
+    (void)pthread_mutex_lock(&storage_lock);
 }
 
 void df_storage_unlock(void)
 {
-    (void)pthread_mutex_unlock(&checked);
+    (void)pthread_mutex_unlock(&storage_lock);
 }
 
 struct place {

@@ -21,7 +21,7 @@
 #include "common/process/process.h"
 #include "spawner/api/routes.h"
 #include "spawner/backup/restore.h"
-#include "spawner/control/documents/let_go.h"
+#include "spawner/control/documents/release_finalizers.h"
 #include "spawner/control/election.h"
 #include "spawner/http/api.h"
 #include "spawner/http/forward.h"
@@ -433,7 +433,7 @@ void df_service_leave(struct df_service *s, bool cancel_steps)
         df_election_close(s->election);
     df_control_stop(s->spawner.control, cancel_steps);
     if (s->spawner.config->in_cluster && df_leads(&s->spawner))
-        df_let_go(&s->spawner, cluster_namespace(s));
+        df_release_finalizers(&s->spawner, cluster_namespace(s));
     if (s->election)
         df_election_stop(s->election);
 }

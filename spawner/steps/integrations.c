@@ -15,7 +15,7 @@
 #define FIELD "spec.integrations"
 
 /* One integration while it is granted. All borrowed but secret. */
-struct granting {
+struct grant_request {
     const struct df_integration_ask *ask;
     const char *name;  /* of a named integration; or NULL */
     const cJSON *spec; /* of the named one; else the entry, whose members have the same names */
@@ -23,7 +23,7 @@ struct granting {
     const struct df_integration_places *to;
 };
 
-static void granting_free(struct granting *g)
+static void grant_request_free(struct grant_request *g)
 {
     df_json_wipe(g->secret);
 }
@@ -69,7 +69,7 @@ static int find_named(struct df_spawner *s, const cJSON *task, const char *name,
 }
 
 /* The step has what it needs already: that the use cannot be noted does not end it. */
-static void note_use(const struct granting *g)
+static void note_use(const struct grant_request *g)
 {
     struct df_err err = {0};
     if (g->name && df_vault_integration_note(g->ask->s->vault, g->name,
@@ -116,7 +116,7 @@ static int keep_keys(const struct df_aws_keys *keys, cJSON *secrets, struct df_e
     return df_json_add_str(secrets, "token", keys->token, err);
 }
 
-static int grant_role(const struct granting *g, struct df_integration_role *role,
+static int grant_role(const struct grant_request *g, struct df_integration_role *role,
                       struct df_integration_grant *ret, struct df_err *err)
 {
     DF_AWS_KEYS keys = {0};
@@ -135,7 +135,7 @@ static int grant_role(const struct granting *g, struct df_integration_role *role
 /* ---- a token ---------------------------------------------------------------------------------- */
 
 /* Returns where the tool finds the token; NULL if out of memory, or nowhere. */
-static char *token_path(const struct granting *g)
+static char *token_path(const struct grant_request *g)
 {
     const char *file = g->ask->s->config->identity_token_file;
     if (g->ask->in_pod)
@@ -143,7 +143,7 @@ static char *token_path(const struct granting *g)
     return file ? strdup(file) : NULL;
 }
 
-static int grant_token(const struct granting *g, struct df_integration_grant *ret,
+static int grant_token(const struct grant_request *g, struct df_integration_grant *ret,
                        struct df_err *err)
 {
     if (!g->ask->in_pod && !g->ask->s->config->identity_token_file)
@@ -184,7 +184,7 @@ int df_integration_tokens(struct df_spawner *s, const cJSON *task, cJSON **ret, 
 
 /* ---- granting --------------------------------------------------------------------------------- */
 
-static int grant_keys(struct granting *g, struct df_integration_grant *ret, struct df_err *err)
+static int grant_keys(struct grant_request *g, struct df_integration_grant *ret, struct df_err *err)
 {
     const char *provider = df_json_str(g->spec, "provider");
     if (df_integration_apply(provider, g->secret, g->to, err) < 0)
@@ -193,7 +193,7 @@ static int grant_keys(struct granting *g, struct df_integration_grant *ret, stru
     return 0;
 }
 
-static int grant(struct granting *g, struct df_integration_grant *ret, struct df_err *err)
+static int grant(struct grant_request *g, struct df_integration_grant *ret, struct df_err *err)
 {
     DF_INTEGRATION_ROLE role = {0};
     DF_FREE char *made = NULL;
@@ -211,8 +211,8 @@ int df_integration_grant(const struct df_integration_ask *ask,
                          struct df_err *err)
 {
     DF_JSON cJSON *doc = NULL;
-    DF_CLEANUP(granting_free)
-    struct granting g = {
+    DF_CLEANUP(grant_request_free)
+    struct grant_request g = {
         .ask = ask, .name = df_json_str(ask->entry, "name"), .spec = ask->entry, .to = to};
     if (g.name) {
         if (find_named(ask->s, ask->task, g.name, &doc, err) < 0)

@@ -455,13 +455,13 @@ static int leave(void *arg, cJSON *object, struct df_err *err)
 }
 
 /* In each of the three ways. */
-static int read_all(struct df_packer *packer, struct df_kept *kept, struct df_err *err)
+static int read_all(struct df_packer *packer, struct df_cached *kept, struct df_err *err)
 {
     DF_JSON cJSON *copy = NULL;
     DF_SHARED const cJSON *seen = NULL, *shown = NULL;
-    return df_kept_copy(packer, kept, &copy, err) < 0 ||
-                   df_kept_read(packer, kept, &seen, err) < 0 ||
-                   df_kept_read_shown(packer, kept, leave, NULL, &shown, err) < 0
+    return df_cached_copy(packer, kept, &copy, err) < 0 ||
+                   df_cached_read(packer, kept, &seen, err) < 0 ||
+                   df_cached_read_shown(packer, kept, leave, NULL, &shown, err) < 0
                ? -1
                : 0;
 }
@@ -469,10 +469,10 @@ static int read_all(struct df_packer *packer, struct df_kept *kept, struct df_er
 /* An object that cannot be packed stays hot, and is read as before. */
 static int cool(struct df_kube_objects *s, struct df_packer *packer, struct df_err *err)
 {
-    DF_KEPT struct df_kept *hot = df_kept_share(df_kube_objects_coldest(s, 0)), *cold = NULL;
+    DF_CACHED struct df_cached *hot = df_cached_share(df_kube_objects_coldest(s, 0)), *cold = NULL;
     if (read_all(packer, hot, err) < 0)
         return -1;
-    if (df_kept_pack(packer, hot, &cold, NULL) == 0)
+    if (df_cached_pack(packer, hot, &cold, NULL) == 0)
         df_kube_objects_cool(s, hot, cold);
     if (!cold != !!df_kube_objects_coldest(s, 0))
         DF_BUG("an object is neither hot nor packed");
@@ -480,7 +480,7 @@ static int cool(struct df_kube_objects *s, struct df_packer *packer, struct df_e
 }
 
 static int put_twice_and_cool(struct df_kube_objects *s, struct df_packer *packer,
-                              struct df_kept *kept, struct df_err *err)
+                              struct df_cached *kept, struct df_err *err)
 {
     DF_STRS struct df_strs words = {0};
     (void)df_strs_add(&words, "j");
@@ -496,8 +496,8 @@ static int kube_objects(struct df_err *err)
 {
     struct df_kube_objects s;
     struct df_packer *packer = NULL;
-    DF_KEPT struct df_kept *kept = NULL;
-    if (df_kept_new(cJSON_CreateObject(), &kept, err) < 0 || df_kube_objects_init(&s, err) < 0)
+    DF_CACHED struct df_cached *kept = NULL;
+    if (df_cached_new(cJSON_CreateObject(), &kept, err) < 0 || df_kube_objects_init(&s, err) < 0)
         return -1;
     int result = df_packer_new(&packer, err);
     if (result == 0)

@@ -9,17 +9,17 @@
 #include "common/base/limits.h"
 #include "common/kube/objects.h"
 
-static struct df_kept *hot(void)
+static struct df_cached *hot(void)
 {
-    struct df_kept *k = NULL;
-    assert_int_equal(df_kept_new(cJSON_CreateObject(), &k, NULL), 0);
+    struct df_cached *k = NULL;
+    assert_int_equal(df_cached_new(cJSON_CreateObject(), &k, NULL), 0);
     return k;
 }
 
 static void put(struct df_kube_objects *d, const char *name, int64_t order, const char *words)
 {
     struct df_err err = {0};
-    DF_KEPT struct df_kept *kept = hot();
+    DF_CACHED struct df_cached *kept = hot();
     DF_STRS struct df_strs list = {0};
     for (const char *p = words; *p;) {
         size_t n = strcspn(p, " ");
@@ -153,7 +153,7 @@ static void ten_thousand_come_and_go(void **state)
 static void more_than_the_cap_are_refused(void **state)
 {
     struct df_kube_objects *d = *state;
-    DF_KEPT struct df_kept *kept = hot();
+    DF_CACHED struct df_cached *kept = hot();
     struct df_err err = {0};
     int made = 4, result = 0;
     for (; result == 0 && made <= DF_LIMIT_KUBE_OBJECTS; made++) {
@@ -209,7 +209,7 @@ static void an_older_version_and_what_becomes_of_a_tombstone_are_no_news(void **
         {"t", "v", "11", true},  /* made anew */
     };
     struct df_kube_objects *d = *state;
-    DF_KEPT struct df_kept *kept = hot();
+    DF_CACHED struct df_cached *kept = hot();
     struct df_kube_item item = {.name_space = "ns", .uid = "u", .version = "10", .kept = kept};
     item.name = "m";
     assert_int_equal(df_kube_objects_put(d, &item, NULL), 0);
@@ -226,13 +226,13 @@ static void an_older_version_and_what_becomes_of_a_tombstone_are_no_news(void **
 static void assert_cools(struct df_kube_objects *d, const char *name)
 {
     struct df_packer *packer = NULL;
-    DF_KEPT struct df_kept *hot = df_kept_share(df_kube_objects_coldest(d, 0)), *cold = NULL;
+    DF_CACHED struct df_cached *hot = df_cached_share(df_kube_objects_coldest(d, 0)), *cold = NULL;
     assert_ptr_equal(find(d, name)->kept, hot);
     assert_int_equal(df_packer_new(&packer, NULL), 0);
-    assert_int_equal(df_kept_pack(packer, hot, &cold, NULL), 0);
+    assert_int_equal(df_cached_pack(packer, hot, &cold, NULL), 0);
     df_packer_free(packer);
     df_kube_objects_cool(d, hot, cold);
-    assert_null(df_kept_tree(find(d, name)->kept));
+    assert_null(df_cached_tree(find(d, name)->kept));
 }
 
 static void the_hot_object_that_was_not_used_for_longest_is_cooled_first(void **state)
@@ -266,7 +266,7 @@ static void what_is_buried_or_removed_is_not_cooled(void **state)
 static void what_is_replaced_while_its_former_state_is_packed_stays_hot(void **state)
 {
     struct df_kube_objects *d = *state;
-    DF_KEPT struct df_kept *former = df_kept_share(find(d, "b-1")->kept), *cold = hot();
+    DF_CACHED struct df_cached *former = df_cached_share(find(d, "b-1")->kept), *cold = hot();
     put(d, "b-1", 20, "x=1");
     df_kube_objects_cool(d, former, cold);
     assert_ptr_not_equal(find(d, "b-1")->kept, cold);

@@ -42,12 +42,12 @@ static struct df_stamp stamp_of(const struct df_spawner *s, const cJSON *doc, co
 }
 
 /* Audits what somebody did with kubectl. why: it is refused for this reason; NULL: it is done. */
-static void note_deed(struct df_control *c, enum df_kind kind, const cJSON *doc, const char *action,
-                      const struct df_stamp *by, const struct df_err *why)
+static void audit(struct df_control *c, enum df_kind kind, const cJSON *doc, const char *action,
+                  const struct df_stamp *by, const struct df_err *why)
 {
-    const struct df_control_deed deed = {*by, action, why ? "refused" : "done",
+    const struct df_audit_event event = {*by, action, why ? "refused" : "done",
                                          why ? why->message : NULL};
-    df_control_audit(c->s, kind, name_of(doc), &deed);
+    df_control_audit(c->s, kind, name_of(doc), &event);
 }
 
 /* ---- admission ---- */
@@ -163,7 +163,7 @@ static int refuse(struct df_control *c, enum df_kind kind, const cJSON *doc, str
     const struct df_stamp by = stamp_of(c->s, doc, DF_STAMP_REQUESTED);
     explain_role(&by, why);
     df_warn("%s %s was applied and is refused: %s", df_kind_name(kind), name_of(doc), why->message);
-    note_deed(c, kind, doc, "create", &by, why);
+    audit(c, kind, doc, "create", &by, why);
     return kind == DF_KIND_TASK_ACTION
                ? df_task_modify(c->s, name_of(doc), set_refused, &v, NULL, err)
                : df_store_modify(c->s->store, kind, name_of(doc), set_refused, &v, NULL, err);
@@ -229,7 +229,7 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
         explain_role(&v.by, &why);
         df_warn("executor %s was applied and is refused: %s", name_of(executor), why.message);
     }
-    note_deed(c, DF_KIND_EXECUTOR, executor, is_new ? "create" : "update", &v.by, v.why);
+    audit(c, DF_KIND_EXECUTOR, executor, is_new ? "create" : "update", &v.by, v.why);
     return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_executor, &v, NULL,
                            err);
 }
@@ -264,7 +264,7 @@ static int accept_run(struct df_control *c, cJSON *run, const cJSON *owner, int6
         df_json_set_str(spec, "requestedRole", df_role_name(by.role), err) < 0 ||
         df_store_update(c->s->store, DF_KIND_RUN, run, NULL, err) < 0)
         return -1;
-    note_deed(c, DF_KIND_RUN, run, df_json_str(spec, "action"), &by, NULL);
+    audit(c, DF_KIND_RUN, run, df_json_str(spec, "action"), &by, NULL);
     return 0;
 }
 
@@ -386,7 +386,7 @@ static int refuse_decision(struct df_control *c, const cJSON *run, struct signat
     s->refusal = text;
     if (df_store_modify(c->s->store, DF_KIND_RUN, name_of(run), set_refusal, s, NULL, err) < 0)
         return -1;
-    note_deed(c, DF_KIND_RUN, run, audit_action(run, s->key), &s->by, why);
+    audit(c, DF_KIND_RUN, run, audit_action(run, s->key), &s->by, why);
     return 0;
 }
 
@@ -404,7 +404,7 @@ static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const
         return is_final(&why) ? refuse_decision(c, doc, &s, &why, err) : df_err_pass(err, &why);
     if (df_store_modify(c->s->store, kind, name_of(doc), set_signature, &s, NULL, err) < 0)
         return -1;
-    note_deed(c, kind, doc, audit_action(doc, n->key), &s.by, NULL);
+    audit(c, kind, doc, audit_action(doc, n->key), &s.by, NULL);
     return 0;
 }
 
@@ -444,7 +444,7 @@ static int admit_workflow(struct df_control *c, const cJSON *task, struct df_err
     struct df_err why = {0};
     if (df_task_modify(c->s, name_of(task), set_accepted, c->s, NULL, &why) == 0) {
         const struct df_stamp by = stamp_of(c->s, task, DF_STAMP_REQUESTED);
-        note_deed(c, DF_KIND_TASK_ACTION, task, "create", &by, NULL);
+        audit(c, DF_KIND_TASK_ACTION, task, "create", &by, NULL);
         return 0;
     }
     if (is_final(&why))

@@ -9,13 +9,13 @@
 
 /* Appends one entry to the audit trail. by: who did it, df_stamp_nobody() if that is not known.
  * detail may be NULL. A failure is only logged. */
-struct df_control_deed {
+struct df_audit_event {
     struct df_stamp by;
     const char *action;
     const char *outcome; /* "done" or "refused" */
     const char *detail;
 };
 void df_control_audit(struct df_spawner *s, enum df_kind kind, const char *name,
-                      const struct df_control_deed *deed);
+                      const struct df_audit_event *event);
 
 #endif

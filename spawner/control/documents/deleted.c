@@ -34,9 +34,9 @@ static void note_deletion(void *arg, enum df_kind kind, const cJSON *doc)
 {
     const struct df_control *c = arg;
     const char *uid = df_json_str(doc, "metadata.uid");
-    const struct df_control_deed deed = {df_deletions_take(c->s->deletions, uid, df_real_us()),
+    const struct df_audit_event event = {df_deletions_take(c->s->deletions, uid, df_real_us()),
                                          "delete", "done", NULL};
-    df_control_audit(c->s, kind, name_of(doc), &deed);
+    df_control_audit(c->s, kind, name_of(doc), &event);
 }
 
 /* ---- executors ---- */

@@ -32,12 +32,12 @@ static int set_cancel(cJSON *doc, void *arg, struct df_err *err)
 static void tell(const struct visit *v, const cJSON *doc)
 {
     const char *name = df_json_str(doc, "metadata.name");
-    const struct df_control_deed deed = {
+    const struct df_audit_event event = {
         {.role = DF_ROLE_ADMIN, .is_named = true, .name = ACTOR}, "cancel", "done", WHY};
     if (df_json_at(doc, "spec.runRef"))
         return;
     df_info("%s %s is canceled: %s", df_kind_name(v->kind), name, WHY);
-    df_control_audit(v->c->s, v->kind, name, &deed);
+    df_control_audit(v->c->s, v->kind, name, &event);
 }
 
 static int cancel_one(struct visit *v, const cJSON *doc, struct df_err *err)

@@ -1,6 +1,6 @@
-#include "common/kube/kept.h"
+#include "common/kube/cached_object.h"
 
-struct df_kept {
+struct df_cached {
     unsigned references; /* atomic */
     const cJSON *tree;   /* shared; NULL: packed */
     const cJSON *shown;  /* shared; atomic, set once; NULL: nobody has asked, or packed */
@@ -19,41 +19,41 @@ static size_t guess_text_len(const cJSON *j)
     return n;
 }
 
-int df_kept_new(cJSON *tree, struct df_kept **ret, struct df_err *err)
+int df_cached_new(cJSON *tree, struct df_cached **ret, struct df_err *err)
 {
     DF_SHARED const cJSON *shared = df_shared_new(tree);
-    struct df_kept *k = shared ? malloc(sizeof(*k)) : NULL;
+    struct df_cached *k = shared ? malloc(sizeof(*k)) : NULL;
     if (!k)
         return df_fail_oom(err);
-    *k =
-        (struct df_kept){.references = 1, .packed = {.text_len = (uint32_t)guess_text_len(shared)}};
+    *k = (struct df_cached){.references = 1,
+                            .packed = {.text_len = (uint32_t)guess_text_len(shared)}};
     k->tree = DF_TAKE(shared);
     *ret = k;
     return 0;
 }
 
-int df_kept_pack(struct df_packer *p, const struct df_kept *hot, struct df_kept **ret,
-                 struct df_err *err)
+int df_cached_pack(struct df_packer *p, const struct df_cached *hot, struct df_cached **ret,
+                   struct df_err *err)
 {
     DF_PACKED struct df_packed packed = {0};
     if (df_pack(p, hot->tree, &packed, err) < 0)
         return -1;
-    struct df_kept *k = malloc(sizeof(*k) + packed.len);
+    struct df_cached *k = malloc(sizeof(*k) + packed.len);
     if (!k)
         return df_fail_oom(err);
-    *k = (struct df_kept){.references = 1, .packed = packed};
+    *k = (struct df_cached){.references = 1, .packed = packed};
     k->packed.bytes = memcpy(k->bytes, packed.bytes, packed.len);
     *ret = k;
     return 0;
 }
 
-struct df_kept *df_kept_share(struct df_kept *k)
+struct df_cached *df_cached_share(struct df_cached *k)
 {
     (void)__atomic_add_fetch(&k->references, 1, __ATOMIC_RELAXED);
     return k;
 }
 
-void df_kept_drop(struct df_kept *k)
+void df_cached_drop(struct df_cached *k)
 {
     if (!k || __atomic_sub_fetch(&k->references, 1, __ATOMIC_ACQ_REL) > 0)
         return;
@@ -62,17 +62,17 @@ void df_kept_drop(struct df_kept *k)
     free(k);
 }
 
-const cJSON *df_kept_tree(const struct df_kept *k)
+const cJSON *df_cached_tree(const struct df_cached *k)
 {
     return k->tree;
 }
 
-size_t df_kept_text_len(const struct df_kept *k)
+size_t df_cached_text_len(const struct df_cached *k)
 {
     return k->packed.text_len;
 }
 
-int df_kept_copy(struct df_packer *p, const struct df_kept *k, cJSON **ret, struct df_err *err)
+int df_cached_copy(struct df_packer *p, const struct df_cached *k, cJSON **ret, struct df_err *err)
 {
     if (!k->tree)
         return df_unpack(p, &k->packed, ret, err);
@@ -83,8 +83,8 @@ int df_kept_copy(struct df_packer *p, const struct df_kept *k, cJSON **ret, stru
     return 0;
 }
 
-int df_kept_read(struct df_packer *p, const struct df_kept *k, const cJSON **ret,
-                 struct df_err *err)
+int df_cached_read(struct df_packer *p, const struct df_cached *k, const cJSON **ret,
+                   struct df_err *err)
 {
     cJSON *unpacked = NULL;
     if (!k->tree && df_unpack(p, &k->packed, &unpacked, err) < 0)
@@ -93,18 +93,18 @@ int df_kept_read(struct df_packer *p, const struct df_kept *k, const cJSON **ret
     return *ret ? 0 : df_fail_oom(err);
 }
 
-static int make_shown(struct df_packer *p, const struct df_kept *k, df_kept_show show, void *arg,
-                      const cJSON **ret, struct df_err *err)
+static int make_shown(struct df_packer *p, const struct df_cached *k, df_cached_show show,
+                      void *arg, const cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *copy = NULL;
-    if (df_kept_copy(p, k, &copy, err) < 0 || show(arg, copy, err) < 0)
+    if (df_cached_copy(p, k, &copy, err) < 0 || show(arg, copy, err) < 0)
         return -1;
     *ret = df_shared_new(DF_TAKE(copy));
     return *ret ? 0 : df_fail_oom(err);
 }
 
-int df_kept_read_shown(struct df_packer *p, struct df_kept *k, df_kept_show show, void *arg,
-                       const cJSON **ret, struct df_err *err)
+int df_cached_read_shown(struct df_packer *p, struct df_cached *k, df_cached_show show, void *arg,
+                         const cJSON **ret, struct df_err *err)
 {
     const cJSON *shown = __atomic_load_n(&k->shown, __ATOMIC_ACQUIRE);
     if (shown) {

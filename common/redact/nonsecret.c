@@ -1,10 +1,10 @@
 /*
- * public.c - which values are not worth masking, so that a log stays readable.
- * df_redact_is_public() decides about a member: by its name, by lists of words, regions of clouds
- * and plain URLs. df_redact_is_public_line() does the same for a line of a longer value. What
+ * nonsecret.c - which values are not worth masking, so that a log stays readable.
+ * df_redact_is_nonsecret() decides about a member: by its name, by lists of words, cloud regions
+ * and plain URLs. df_redact_is_nonsecret_line() does the same for a line of a longer value. What
  * neither recognizes is treated as secret.
  */
-#include "common/redact/public.h"
+#include "common/redact/nonsecret.h"
 
 #include <ctype.h>
 
@@ -122,7 +122,7 @@ static bool is_public_url(const char *s)
     return true;
 }
 
-bool df_redact_is_public(const char *name, const char *value)
+bool df_redact_is_nonsecret(const char *name, const char *value)
 {
     char word[NAME_MAX_LEN];
     bool credentials_in_url = strstr(value, "://") && strchr(value, '@');
@@ -162,7 +162,7 @@ static bool copy_core(const char *s, size_t n, char *out, size_t size)
     return true;
 }
 
-bool df_redact_is_public_line(const char *line, size_t n)
+bool df_redact_is_nonsecret_line(const char *line, size_t n)
 {
     enum { VALUE_MAX = 256, SHORT = 4 };
     char name[NAME_MAX_LEN], value[VALUE_MAX];
@@ -182,5 +182,5 @@ bool df_redact_is_public_line(const char *line, size_t n)
         return false;
     return copy_core(line + from, len, name, sizeof name) &&
            copy_core(line + at + 1, n - at - 1, value, sizeof value) &&
-           (strlen(value) < SHORT || df_redact_is_public(name, value));
+           (strlen(value) < SHORT || df_redact_is_nonsecret(name, value));
 }

@@ -1,4 +1,4 @@
-#include "spawner/control/documents/let_go.h"
+#include "spawner/control/documents/release_finalizers.h"
 
 #include "common/base/log.h"
 #include "common/kube/kube.h"
@@ -102,7 +102,7 @@ static void let_go_all(struct df_spawner *s, enum df_kind kind)
     }
 }
 
-void df_let_go(struct df_spawner *s, const char *name_space)
+void df_release_finalizers(struct df_spawner *s, const char *name_space)
 {
     struct df_err err = {0};
     if (!is_being_deleted(s->kube, name_space))

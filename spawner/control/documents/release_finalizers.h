@@ -1,9 +1,10 @@
 /*
- * let_go.h - a namespace that is being deleted, with the service in it: finalizers that nobody is
- * left to remove would keep it for ever. Thread rule: one thread, when the control loop has stopped.
+ * release_finalizers.h - a namespace that is being deleted, with the service in it: finalizers
+ * that nobody is left to remove would keep it for ever. Thread rule: one thread, when the control
+ * loop has stopped.
  */
-#ifndef DF_CONTROL_LET_GO_H
-#define DF_CONTROL_LET_GO_H
+#ifndef DF_CONTROL_RELEASE_FINALIZERS_H
+#define DF_CONTROL_RELEASE_FINALIZERS_H
 
 #include "spawner/spawner.h"
 
@@ -11,6 +12,6 @@
  * under way, because nothing destroys these resources any more; asks every step to end; and removes
  * the finalizers of all documents. Otherwise, and where the namespace cannot be read, does nothing.
  * Failures are logged: the process is about to end. */
-void df_let_go(struct df_spawner *s, const char *name_space);
+void df_release_finalizers(struct df_spawner *s, const char *name_space);
 
 #endif
