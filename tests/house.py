@@ -1,6 +1,6 @@
 """The house in figures: sizes of functions and files, circles of calls between files, comments, duplicates.
 
-tests/style asks circle_faults() each time and write_figures() with --figures. Calls are read from the symbols of
+tests/style asks circle_faults() and figure_faults() each time and write_figures() with --figures. Calls are read from the symbols of
 build/obj (nm), functions from universal-ctags, everything else from the text.
 """
 
@@ -16,6 +16,9 @@ OBJECTS = ROOT / "build" / "obj"
 PAGE = ROOT / "docs" / "internals" / "figures.md"
 PRODUCT = ("common", "runner", "spawner")
 WINDOW = 6  # lines: a shorter run of equal lines is how C looks
+STALE = 0.02  # of the lines of the product: beyond that the page is of another house
+ONE_CALLER = "public functions with exactly one calling file, at most"
+ONE_CALLER_ROW, LINES_ROW = rf"^\| {ONE_CALLER} \| ([\d,]+) \|", r"^\| all \| [\d,]+ \| ([\d,]+) \|"
 
 
 def sources(*suffixes, rooms=PRODUCT):
@@ -37,10 +40,10 @@ def not_built():
     return [source for source in sources(".c") if is_old(source)]
 
 
-def symbols():
+def symbols(kinds="TDBRV"):
     """({symbol: the file that defines it}, {file: the symbols that it needs}), from nm.
 
-    Data counts as well: a table of commands that names its handlers calls them.
+    Data counts as well: a table of commands that names its handlers calls them. kinds: of what is defined; "T": functions.
     """
     files = {str(object_of(source)): source for source in sources(".c")}
     out = subprocess.run(["nm", "-A", *files], check=True, capture_output=True, text=True).stdout
@@ -48,7 +51,7 @@ def symbols():
     for line in out.splitlines():
         name, rest = line.split(":", 1)
         kind, symbol = rest.split()[-2:]
-        if kind in "TDBRV":
+        if kind in kinds:
             defined[symbol] = files[name]
         elif kind == "U":
             needed[files[name]].add(symbol)
@@ -78,6 +81,13 @@ def reach(graph, start):
     return seen
 
 
+def one_caller_functions():
+    """Public functions that exactly one other file calls, sorted."""
+    functions, needed = symbols("T")
+    callers = collections.Counter(symbol for symbols_of in needed.values() for symbol in symbols_of)
+    return sorted(symbol for symbol in functions if callers[symbol] == 1)
+
+
 def circle_faults():
     """Circles of calls between files, within a room or across rooms."""
     if missing := not_built():
@@ -87,6 +97,31 @@ def circle_faults():
     for circle in circles(calls()):
         rooms = sorted({str(source.parent) for source in circle})
         yield f"{', '.join(rooms)}: a circle of calls between files: {' '.join(map(str, circle))}"
+
+
+def figure(pattern):
+    """A number of docs/internals/figures.md; None: it is not there."""
+    found = re.search(pattern, PAGE.read_text(), re.M)
+    return int(found[1].replace(",", "")) if found else None
+
+
+def allowed_one_callers():
+    """Never more than before: who needs more says so in the page by hand."""
+    before, now = figure(ONE_CALLER_ROW), len(one_caller_functions())
+    return now if before is None else min(before, now)
+
+
+def figure_faults():
+    """Figures of docs/internals/figures.md that the tree has left behind."""
+    if not_built():
+        return  # circle_faults() says so
+    allowed, now = figure(ONE_CALLER_ROW), one_caller_functions()
+    if allowed is None or len(now) > allowed:
+        yield (f"{len(now)} public functions have exactly one calling file, and {PAGE.name} allows {allowed}: make the new one static in the "
+               "file that calls it, or merge it with one that others call; where that is worse, write the new number into the page")
+    written, lines = figure(LINES_ROW) or 0, sum(len(lines_of(path)) for path in sources(".c", ".h"))
+    if abs(lines - written) > STALE * lines:
+        yield f"docs/internals/{PAGE.name} says that the product has {written:,} lines, and it has {lines:,}: run `tests/style --figures`"
 
 
 def function_lengths(files):
@@ -223,11 +258,13 @@ def page(arrows_up):
             ["upward arrows (an include of a room that stands above)", str(arrows_up)],
             ["circles of calls between files", str(len(circles(calls())))],
             ["lines in runs that occur twice", f"{duplicate_lines(sources('.c')):,}"],
+            [ONE_CALLER, f"{allowed_one_callers():,}"],
         ]),
         "",
         "A file calls another one when its object needs a function or a table of the other's object. A run that occurs twice "
         f"has {WINDOW} lines or",
-        "more; blank lines, braces alone, comments and includes do not count.",
+        "more; blank lines, braces alone, comments and includes do not count. Of functions with one calling file `tests/style` refuses",
+        "more than the number above, which `--figures` only lowers.",
         "",
         "## Rooms",
         "Lines of .c and .h files, and the files that are part of a circle.",

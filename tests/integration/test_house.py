@@ -47,6 +47,40 @@ def test_a_tree_that_is_not_built_is_a_fault_that_says_what_to_run(tree):
     assert "run `make programs`" in "".join(house.circle_faults())
 
 
+@pytest.fixture
+def figures(tree, monkeypatch):
+    """Faults of a tree with these functions of one caller and lines, beside a page that allows two and says 100 lines."""
+    (tree / "figures.md").write_text(f"| {house.ONE_CALLER} | 2 |\n| all | 3 | 100 | 0 |\n")
+    monkeypatch.setattr(house, "PAGE", tree / "figures.md")
+
+    def faults(functions, lines):
+        monkeypatch.setattr(house, "symbols", lambda *_: (dict.fromkeys(functions), {"b.c": {"one", "two", "three", "all"}, "c.c": {"all"}}))
+        (tree / "spawner/store/a.c").write_text("int a;\n" * lines)
+        (tree / "spawner/store/a.o").write_text("")
+        return "\n".join(house.figure_faults())
+    return faults
+
+
+def test_figures_within_those_of_the_page_are_no_fault(figures):
+    assert figures(["one", "two", "all", "unused"], 102) == figures([], 99) == ""
+
+
+def test_one_more_function_with_one_caller_is_a_fault_that_says_what_to_do(figures):
+    assert "3 public functions have exactly one calling file, and figures.md allows 2: make the new one static" in figures(["one", "two", "three"], 100)
+
+
+def test_the_number_that_is_allowed_only_falls(figures):
+    figures(["one", "two", "three"], 100)
+    assert house.allowed_one_callers() == 2
+    figures(["one"], 100)
+    assert house.allowed_one_callers() == 1
+
+
+@pytest.mark.parametrize("lines", [97, 103])
+def test_a_page_of_another_house_is_a_fault(figures, lines):
+    assert f"has 100 lines, and it has {lines}" in figures([], lines)
+
+
 def test_comments_and_code_are_told_apart(tmp_path, monkeypatch):
     monkeypatch.setattr(house, "ROOT", tmp_path)
     (tmp_path / "a.c").write_text("/* one\n\n   two */\nint a; /* code */\n/* c */ int b;\n// three\n\n")
