@@ -1,3 +1,6 @@
+/*
+ * buf.c - the buffer: its memory, the adders, its end; then strings that are made without one.
+ */
 #include "common/base/buf.h"
 
 #include <errno.h>
@@ -60,7 +63,10 @@ int df_buf_add(struct df_buf *b, const void *bytes, size_t n)
 
 int df_buf_adds(struct df_buf *b, const char *s)
 {
-    return df_buf_add(b, s, strlen(s));
+    if (s)
+        return df_buf_add(b, s, strlen(s));
+    b->failed = b->failed ? b->failed : ENOMEM;
+    return -1;
 }
 
 int df_buf_addc(struct df_buf *b, char c)

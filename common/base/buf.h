@@ -27,7 +27,7 @@ void df_buf_free(struct df_buf *b);  /* leaves an empty buffer with the same cap
 void df_buf_clear(struct df_buf *b); /* forgets content and failure, keeps the memory */
 
 int df_buf_add(struct df_buf *b, const void *bytes, size_t n);
-int df_buf_adds(struct df_buf *b, const char *s);
+int df_buf_adds(struct df_buf *b, const char *s); /* s == NULL counts as out of memory */
 int df_buf_addc(struct df_buf *b, char c);
 int df_buf_addf(struct df_buf *b, const char *fmt, ...) DF_PRINTF(2, 3);
 

@@ -78,6 +78,13 @@ int df_err_pass_needed(struct df_err *err, const struct df_err *why);
 #define df_err_pass_needed(...) (df_err_pass_needed(__VA_ARGS__), -1)
 #endif
 
+/* 0 unless the pointer that was allocated is NULL: out of memory then. For the first part of a
+ * condition whose other parts need it, and for `return df_check_alloc(*ret = strdup(s), err);`. */
+static inline int df_check_alloc(const void *allocated, struct df_err *err)
+{
+    return allocated ? 0 : df_fail_oom(err);
+}
+
 /* "user", "not-found", ...: never NULL. */
 const char *df_err_class_name(enum df_err_class cls);
 

@@ -45,6 +45,8 @@ int df_fs_read_fd(int fd, struct df_buf *b, struct df_err *err)
 
 int df_fs_read(const char *path, struct df_buf *b, struct df_err *err)
 {
+    if (!path)
+        return df_fail_oom(err);
     DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         return df_fail_errno(err, errno, "open %s", path);
@@ -67,6 +69,8 @@ static int open_unlinked(const char *path, int flags, mode_t mode)
 
 int df_fs_open_plain(const char *path, int flags, mode_t mode, int *ret_fd, struct df_err *err)
 {
+    if (!path)
+        return df_fail_oom(err);
     /* Of a pipe in place of the file, open() would wait for the other end. */
     DF_CLOSE int fd = open_unlinked(path, flags | O_NONBLOCK | O_NOCTTY | O_CLOEXEC, mode);
     struct stat st;
@@ -185,6 +189,8 @@ int df_fs_write_at(int fd, int64_t offset, const void *bytes, size_t n, struct d
 
 int df_fs_sync_dir(const char *path, struct df_err *err)
 {
+    if (!path)
+        return df_fail_oom(err);
     DF_CLOSE int fd = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0 || fsync(fd) < 0)
         return df_fail_errno(err, errno, "sync directory %s", path);
@@ -226,6 +232,8 @@ int df_fs_unnamed(const char *directory, int *ret_fd, struct df_err *err)
 
 int df_fs_lock(const char *path, mode_t mode, int *ret_fd, struct df_err *err)
 {
+    if (!path)
+        return df_fail_oom(err);
     DF_CLOSE int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, mode);
     if (fd < 0)
         return df_fail_errno(err, errno, "open %s", path);
@@ -251,7 +259,7 @@ static int place_file(const char *tmp, const char *path, enum placing how, struc
 static int write_whole(const char *path, const void *bytes, size_t n, mode_t mode, enum placing how,
                        struct df_err *err)
 {
-    DF_FREE char *tmp = df_strf("%s.tmp-XXXXXX", path);
+    DF_FREE char *tmp = path ? df_strf("%s.tmp-XXXXXX", path) : NULL;
     if (!tmp)
         return df_fail_oom(err);
     bool durable = how != PLACE_NOT_DURABLE;
@@ -280,7 +288,7 @@ int df_fs_create(const char *path, const void *bytes, size_t n, mode_t mode, str
 
 int df_fs_mkdirs(const char *path, mode_t mode, struct df_err *err)
 {
-    DF_FREE char *copy = strdup(path);
+    DF_FREE char *copy = path ? strdup(path) : NULL;
     if (!copy)
         return df_fail_oom(err);
     if (!*path)
@@ -392,7 +400,7 @@ static int remove_at(struct remover *r, int dir, const char *name, int depth)
 int df_fs_remove_tree(const char *path, struct df_err *err)
 {
     struct remover r = {.top = -1, .err = err};
-    return remove_at(&r, AT_FDCWD, path, 0);
+    return path ? remove_at(&r, AT_FDCWD, path, 0) : df_fail_oom(err);
 }
 
 int df_fs_renew_dir(const char *path, struct df_err *err)
@@ -402,8 +410,9 @@ int df_fs_renew_dir(const char *path, struct df_err *err)
 
 char *df_fs_join(const char *dir, const char *name)
 {
-    bool slash = df_ends_with(dir, "/");
-    return df_strf("%s%s%s", dir, slash ? "" : "/", name);
+    if (!dir || !name)
+        return NULL;
+    return df_strf("%s%s%s", dir, df_ends_with(dir, "/") ? "" : "/", name);
 }
 
 bool df_fs_exists(const char *path)

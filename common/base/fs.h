@@ -2,7 +2,8 @@
  * fs.h - files, done safely: capped reads, durable writes, trees removed without following links.
  *
  * "Durable" means: after the call returned 0, the content survives a power cut (fsync of the file
- * and of its directory). Thread rule: any thread.
+ * and of its directory). A path NULL counts as out of memory, so that what makes a path need not be
+ * checked before; except where a function has no err. Thread rule: any thread.
  */
 #ifndef DF_BASE_FS_H
 #define DF_BASE_FS_H
@@ -78,7 +79,7 @@ int df_fs_remove_tree(const char *path, struct df_err *err) DF_MUST_CHECK;
  * created. */
 int df_fs_renew_dir(const char *path, struct df_err *err) DF_MUST_CHECK;
 
-/* a/b; the caller frees; NULL on no memory. */
+/* a/b; the caller frees; NULL on no memory, or if one of them is NULL. */
 char *df_fs_join(const char *dir, const char *name);
 
 bool df_fs_exists(const char *path);

@@ -43,7 +43,7 @@ fail:
 
 int df_strs_add(struct df_strs *v, const char *s)
 {
-    return df_strs_take(v, strdup(s));
+    return df_strs_take(v, s ? strdup(s) : NULL);
 }
 
 int df_strs_addf(struct df_strs *v, const char *fmt, ...)

@@ -23,7 +23,7 @@ void df_strs_free(struct df_strs *v);
 /* Overwrites every string with zeros, then frees all. For vectors with secrets. */
 void df_strs_wipe(struct df_strs *v);
 #define DF_SECRET_STRS DF_CLEANUP(df_strs_wipe)
-int df_strs_add(struct df_strs *v, const char *s); /* a copy */
+int df_strs_add(struct df_strs *v, const char *s); /* a copy; s == NULL counts as out of memory */
 int df_strs_addf(struct df_strs *v, const char *fmt, ...) DF_PRINTF(2, 3);
 /* Takes ownership of s, also on failure. s == NULL counts as out of memory. */
 int df_strs_take(struct df_strs *v, char *s);

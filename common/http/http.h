@@ -76,7 +76,7 @@ struct df_http_response;
 
 struct df_http_request {
     const char *method; /* "GET", "POST", "LOCK", ... */
-    const char *url;
+    const char *url;    /* NULL counts as out of memory */
     const struct df_strs
         *headers;             /* "Name: value", or NULL; sent to redirects too, so no secrets */
     const char *content_type; /* NULL: application/json when there is a body */

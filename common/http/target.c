@@ -121,7 +121,8 @@ int df_http_target_parse(const char *url, bool allow_file, struct df_http_target
     DF_HTTP_TARGET struct df_http_target t = {.url = curl_url()};
     if (!t.url)
         return df_fail_oom(err);
-    CURLUcode rc = curl_url_set(t.url, CURLUPART_URL, url, CURLU_DISALLOW_USER);
+    CURLUcode rc =
+        url ? curl_url_set(t.url, CURLUPART_URL, url, CURLU_DISALLOW_USER) : CURLUE_OUT_OF_MEMORY;
     if (rc == CURLUE_OK && !allow_file && is_scheme(t.url, "file"))
         rc = CURLUE_UNSUPPORTED_SCHEME;
     if (rc != CURLUE_OK)

@@ -20,7 +20,9 @@ int df_json_add(cJSON *object, const char *key, cJSON *item, struct df_err *err)
 
 int df_json_add_str(cJSON *object, const char *key, const char *value, struct df_err *err)
 {
-    return value ? df_json_add(object, key, cJSON_CreateString(value), err) : 0;
+    if (!value)
+        return df_check_alloc(object, err);
+    return df_json_add(object, key, cJSON_CreateString(value), err);
 }
 
 int df_json_add_num(cJSON *object, const char *key, double value, struct df_err *err)
@@ -49,7 +51,9 @@ int df_json_append(cJSON *array, cJSON *item, struct df_err *err)
 
 int df_json_append_str(cJSON *array, const char *value, struct df_err *err)
 {
-    return value ? df_json_append(array, cJSON_CreateString(value), err) : 0;
+    if (!value)
+        return df_check_alloc(array, err);
+    return df_json_append(array, cJSON_CreateString(value), err);
 }
 
 int df_json_set(cJSON *object, const char *key, cJSON *item, struct df_err *err)
@@ -70,7 +74,54 @@ int df_json_set(cJSON *object, const char *key, cJSON *item, struct df_err *err)
 
 int df_json_set_str(cJSON *object, const char *key, const char *value, struct df_err *err)
 {
-    return value ? df_json_set(object, key, cJSON_CreateString(value), err) : 0;
+    if (!value)
+        return df_check_alloc(object, err);
+    return df_json_set(object, key, cJSON_CreateString(value), err);
+}
+
+/* ---- several members ---- */
+
+static cJSON *value_of(const struct df_json_member *m)
+{
+    char text[DF_TIME_LEN];
+    switch (m->type) {
+    case DF_MEMBER_STR:
+        return cJSON_CreateString(m->text);
+    case DF_MEMBER_NUM:
+        return cJSON_CreateNumber(m->number);
+    case DF_MEMBER_BOOL:
+        return cJSON_CreateBool(m->number != 0);
+    case DF_MEMBER_TIME:
+        return cJSON_CreateString(df_time_format(m->real_us, text));
+    case DF_MEMBER_ITEM:
+        return m->item;
+    }
+    DF_BUG("member \"%s\" has no type", m->key);
+}
+
+static int put_members(cJSON *object, const struct df_json_member *members,
+                       int (*put)(cJSON *, const char *, cJSON *, struct df_err *),
+                       struct df_err *err)
+{
+    int result = df_check_alloc(object, err);
+    for (const struct df_json_member *m = members; m->key; m++) {
+        if (result < 0)
+            df_json_wipe(m->item); /* may be secret */
+        else if (m->type != DF_MEMBER_STR || m->text)
+            result = put(object, m->key, value_of(m), err);
+    }
+    return result;
+}
+
+cJSON *df_json_object_of(const struct df_json_member *members)
+{
+    DF_SECRET_JSON cJSON *object = cJSON_CreateObject();
+    return put_members(object, members, df_json_add, NULL) < 0 ? NULL : DF_TAKE(object);
+}
+
+int df_json_put_members(cJSON *object, const struct df_json_member *members, struct df_err *err)
+{
+    return put_members(object, members, df_json_set, err);
 }
 
 static cJSON *holder_at(cJSON *object, const char *key, bool is_object)

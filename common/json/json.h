@@ -62,12 +62,13 @@ int df_json_save(const char *path, const cJSON *json, struct df_err *err) DF_MUS
 
 /* Prints without white space (or indented by two blanks); the caller frees with free(). Whole
  * numbers below DF_JSON_MAX_PLAIN have no fraction or exponent. Bytes that are not UTF-8 become
- * U+FFFD, a number that is not finite becomes null. NULL only if out of memory. */
+ * U+FFFD, a number that is not finite becomes null. NULL only if out of memory, or j is NULL. */
 char *df_json_print(const cJSON *j);
 /* For people; with DF_JSON_NUL as "\u0000". */
 char *df_json_print_pretty(const cJSON *j);
 
-/* Adders return 0, or -1 if out of memory (set in err unless that is NULL). A NULL string adds
+/* Adders return 0, or -1 if out of memory (set in err unless that is NULL). An object or array that
+ * is NULL counts as out of memory, so what makes one need not be checked before. A NULL string adds
  * nothing and is success. df_json_add takes ownership of the item, also on failure; item NULL
  * counts as out of memory. */
 int df_json_add(cJSON *object, const char *key, cJSON *item, struct df_err *err);
@@ -82,8 +83,59 @@ int df_json_append_str(cJSON *array, const char *value, struct df_err *err);
 int df_json_set(cJSON *object, const char *key, cJSON *item, struct df_err *err);
 int df_json_set_str(cJSON *object, const char *key, const char *value, struct df_err *err);
 
+/* A member for the two functions below: df_json_object(DF_STR("name", name), DF_NUM("serial", 3)).
+ * A NULL string is left out. DF_ITEM hands its item over, also on failure; an item NULL counts as
+ * out of memory. The arguments are evaluated in any order, and all of them: an item must not depend
+ * on another one. */
+enum df_json_member_type {
+    DF_MEMBER_STR,
+    DF_MEMBER_NUM,
+    DF_MEMBER_BOOL,
+    DF_MEMBER_TIME,
+    DF_MEMBER_ITEM
+};
+struct df_json_member {
+    const char *key; /* NULL ends a list */
+    enum df_json_member_type type;
+    const char *text;
+    double number;
+    int64_t real_us;
+    cJSON *item; /* owned */
+};
+#define DF_STR(k, v)                                                                               \
+    {                                                                                              \
+        .key = (k), .type = DF_MEMBER_STR, .text = (v)                                             \
+    }
+#define DF_NUM(k, v)                                                                               \
+    {                                                                                              \
+        .key = (k), .type = DF_MEMBER_NUM, .number = (double)(v)                                   \
+    }
+#define DF_BOOL(k, v)                                                                              \
+    {                                                                                              \
+        .key = (k), .type = DF_MEMBER_BOOL, .number = (v)                                          \
+    }
+#define DF_TIME(k, v)                                                                              \
+    {                                                                                              \
+        .key = (k), .type = DF_MEMBER_TIME, .real_us = (v)                                         \
+    }
+#define DF_ITEM(k, v)                                                                              \
+    {                                                                                              \
+        .key = (k), .type = DF_MEMBER_ITEM, .item = (v)                                            \
+    }
+
+/* Makes an object of members with different keys. The caller owns it; NULL if out of memory. */
+#define df_json_object(...) df_json_object_of((const struct df_json_member[]){__VA_ARGS__, {0}})
+cJSON *df_json_object_of(const struct df_json_member *members) DF_MUST_CHECK;
+
+/* df_json_put(object, err, DF_STR(...), ...) adds members to an object, or replaces them. 0, or -1 if
+ * out of memory; the members before the one that failed are in the object then. */
+#define df_json_put(object, err, ...)                                                              \
+    df_json_put_members(object, (const struct df_json_member[]){__VA_ARGS__, {0}}, err)
+int df_json_put_members(cJSON *object, const struct df_json_member *members,
+                        struct df_err *err) DF_MUST_CHECK;
+
 /* Returns the member (borrowed); creates an empty object (array) if it is absent or has another
- * type. NULL if out of memory. */
+ * type. NULL if out of memory, or if object is NULL. */
 cJSON *df_json_object_at(cJSON *object, const char *key);
 cJSON *df_json_array_at(cJSON *object, const char *key);
 

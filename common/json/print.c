@@ -185,6 +185,8 @@ static void put_value(struct writer *w, const cJSON *j, int depth)
 
 static char *print_tree(struct writer *w, const cJSON *j)
 {
+    if (!j)
+        return NULL;
     put_value(w, j, 0);
     put_bytes(w, "", 1);
     if (w->failed) {

@@ -90,6 +90,8 @@ static void put_items(struct df_buf *b, const cJSON *j, int depth, bool inline_f
 char *df_yaml_print(const cJSON *j)
 {
     struct df_buf b = DF_BUF_INIT(SIZE_MAX / 4);
+    if (!j)
+        return NULL;
     if (j->child) {
         put_items(&b, j, 0, false);
     } else {

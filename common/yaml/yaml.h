@@ -27,7 +27,7 @@ int df_yaml_parse(const char *text, size_t n, cJSON **ret, struct df_yaml_lines 
 int df_yaml_parse_all(const char *text, size_t n, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Prints a JSON tree as YAML in block style. Strings are quoted if a reader of YAML 1.2 or 1.1
- * would take them for another type. The caller frees; NULL only if out of memory. */
+ * would take them for another type. The caller frees; NULL only if out of memory, or j is NULL. */
 char *df_yaml_print(const cJSON *j);
 
 #endif

@@ -38,6 +38,17 @@ static void the_first_failure_of_a_buffer_sticks(void **state)
     assert_null(df_buf_take(&b));
 }
 
+static void adding_a_missing_string_counts_as_no_memory(void **state)
+{
+    (void)state;
+    DF_BUF struct df_buf b = DF_BUF_INIT(3);
+    struct df_err err = {0};
+    assert_int_equal(df_buf_adds(&b, NULL), -1);
+    assert_int_equal(df_buf_adds(&b, "1234"), -1);
+    assert_int_equal(df_buf_check(&b, &err), -1);
+    assert_string_equal(err.message, "out of memory");
+}
+
 static void taking_an_empty_buffer_yields_an_empty_string(void **state)
 {
     (void)state;
@@ -115,6 +126,7 @@ int main(void)
         cmocka_unit_test(a_buffer_keeps_what_was_added),
         cmocka_unit_test(a_buffer_never_grows_past_its_cap_and_says_so),
         cmocka_unit_test(the_first_failure_of_a_buffer_sticks),
+        cmocka_unit_test(adding_a_missing_string_counts_as_no_memory),
         cmocka_unit_test(taking_an_empty_buffer_yields_an_empty_string),
         cmocka_unit_test(bytes_are_consumed_from_the_front),
         cmocka_unit_test(clearing_forgets_content_and_failure),

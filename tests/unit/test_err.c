@@ -27,6 +27,16 @@ static void a_failure_says_what_and_of_which_class(void **state)
     assert_string_equal(err.reason, "");
 }
 
+static void an_allocation_that_is_missing_is_out_of_memory(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    assert_int_equal(df_check_alloc(state, &err), 0);
+    assert_int_equal(err.cls, DF_ERR_NONE);
+    assert_int_equal(df_check_alloc(NULL, &err), -1);
+    assert_string_equal(err.message, "out of memory");
+}
+
 static void a_failure_that_was_kept_apart_is_passed_on_whole(void **state)
 {
     (void)state;
@@ -182,6 +192,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failure_says_what_and_of_which_class),
+        cmocka_unit_test(an_allocation_that_is_missing_is_out_of_memory),
         cmocka_unit_test(a_failure_that_was_kept_apart_is_passed_on_whole),
         cmocka_unit_test(what_was_needed_on_the_way_is_not_what_was_asked_for),
         cmocka_unit_test(nobody_needs_to_listen),

@@ -399,6 +399,29 @@ static void syncing_what_is_no_directory_fails(void **state)
     assert_non_null(strstr(err.message, path));
 }
 
+static void a_path_that_is_missing_is_out_of_memory(void **state)
+{
+    (void)state;
+    DF_FREE char *path = df_fs_join(NULL, "x");
+    assert_null(path);
+    DF_BUF struct df_buf b = DF_BUF_INIT(1);
+    int fd = -1;
+    struct df_err errs[9] = {0};
+    int results[] = {df_fs_read(path, &b, &errs[0]),
+                     df_fs_read_plain(path, &b, &errs[1]),
+                     df_fs_replace(path, "", 0, 0600, &errs[2]),
+                     df_fs_unnamed(path, &fd, &errs[3]),
+                     df_fs_lock(path, 0600, &fd, &errs[4]),
+                     df_fs_sync_dir(path, &errs[5]),
+                     df_fs_mkdirs(path, 0700, &errs[6]),
+                     df_fs_remove_tree(path, &errs[7]),
+                     df_fs_renew_dir(path, &errs[8])};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(results); i++) {
+        assert_int_equal(results[i], -1);
+        assert_string_equal(errs[i].message, "out of memory");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -420,6 +443,7 @@ int main(void)
         scratch_test(a_tree_of_any_depth_is_removed_with_few_descriptors),
         scratch_test(paths_are_joined_with_one_slash),
         scratch_test(syncing_what_is_no_directory_fails),
+        scratch_test(a_path_that_is_missing_is_out_of_memory),
     };
     return cmocka_run_group_tests_name("fs", tests, NULL, NULL);
 }

@@ -1,4 +1,4 @@
-/* Where a redirect may lead. */
+/* What a request may go to, and where a redirect may lead. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -74,9 +74,19 @@ static void an_origin_is_scheme_host_and_port(void **state)
             fail_msg("%s and %s", cases[i].one, cases[i].other);
 }
 
+static void a_url_that_is_missing_is_out_of_memory(void **state)
+{
+    (void)state;
+    struct df_http_target t = {0};
+    struct df_err err = {0};
+    assert_int_equal(df_http_target_parse(NULL, false, &t, &err), -1);
+    assert_string_equal(err.message, "out of memory");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_url_that_is_missing_is_out_of_memory),
         cmocka_unit_test(an_origin_is_scheme_host_and_port),
         cmocka_unit_test(a_redirect_from_elsewhere_does_not_lead_to_this_machine_or_its_link),
     };

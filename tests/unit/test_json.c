@@ -387,6 +387,58 @@ static void a_missing_item_counts_as_no_memory(void **state)
     assert_prints(j, "{\"a\":1}");
 }
 
+static void an_object_is_made_of_members_of_every_type(void **state)
+{
+    (void)state;
+    const char *none = NULL;
+    DF_JSON cJSON *j =
+        df_json_object(DF_STR("s", "x"), DF_STR("absent", none), DF_NUM("n", 1.5),
+                       DF_BOOL("b", true), DF_BOOL("not", false), DF_TIME("t", 1000001),
+                       DF_ITEM("o", df_json_object(DF_NUM("deep", 1))));
+    assert_prints(j, "{\"s\":\"x\",\"n\":1.5,\"b\":true,\"not\":false,"
+                     "\"t\":\"1970-01-01T00:00:01.000001Z\",\"o\":{\"deep\":1}}");
+    DF_JSON cJSON *empty = df_json_object(DF_STR("absent", none));
+    assert_prints(empty, "{}");
+}
+
+static void members_are_put_into_an_object_or_replaced_in_their_place(void **state)
+{
+    (void)state;
+    const char *none = NULL;
+    DF_JSON cJSON *j = parsed("{\"a\":1,\"b\":2,\"c\":3}");
+    assert_int_equal(df_json_put(j, NULL, DF_STR("b", "x"), DF_STR("c", none), DF_NUM("d", 4)), 0);
+    assert_prints(j, "{\"a\":1,\"b\":\"x\",\"c\":3,\"d\":4}");
+}
+
+/* The leak checker sees an item that nobody freed. */
+static void members_after_a_missing_item_are_freed(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    DF_JSON cJSON *j = cJSON_CreateObject();
+    assert_int_equal(
+        df_json_put(j, &err, DF_NUM("a", 1), DF_ITEM("b", NULL), DF_ITEM("c", cJSON_CreateArray())),
+        -1);
+    assert_int_equal(err.cls, DF_ERR_LIMIT);
+    assert_prints(j, "{\"a\":1}");
+    assert_null(df_json_object(DF_ITEM("b", NULL), DF_ITEM("c", cJSON_CreateArray())));
+    assert_int_equal(df_json_put(NULL, NULL, DF_ITEM("c", cJSON_CreateArray())), -1);
+}
+
+static void what_is_added_to_an_object_that_is_missing_counts_as_no_memory(void **state)
+{
+    (void)state;
+    assert_int_equal(df_json_add(NULL, "a", cJSON_CreateArray(), NULL), -1);
+    assert_int_equal(df_json_set(NULL, "a", cJSON_CreateArray(), NULL), -1);
+    assert_int_equal(df_json_append(NULL, cJSON_CreateArray(), NULL), -1);
+    assert_int_equal(df_json_add_str(NULL, "a", NULL, NULL), -1);
+    assert_int_equal(df_json_set_str(NULL, "a", NULL, NULL), -1);
+    assert_int_equal(df_json_append_str(NULL, NULL, NULL), -1);
+    assert_null(df_json_object_at(NULL, "a"));
+    assert_null(df_json_array_at(NULL, "a"));
+    assert_null(df_json_print(NULL));
+}
+
 static void equality_ignores_the_order_of_members_but_not_of_items(void **state)
 {
     (void)state;
@@ -622,6 +674,10 @@ int main(void)
         cmocka_unit_test(adders_build_a_document),
         cmocka_unit_test(setting_a_member_replaces_it_in_its_place),
         cmocka_unit_test(a_missing_item_counts_as_no_memory),
+        cmocka_unit_test(an_object_is_made_of_members_of_every_type),
+        cmocka_unit_test(members_are_put_into_an_object_or_replaced_in_their_place),
+        cmocka_unit_test(members_after_a_missing_item_are_freed),
+        cmocka_unit_test(what_is_added_to_an_object_that_is_missing_counts_as_no_memory),
         cmocka_unit_test(equality_ignores_the_order_of_members_but_not_of_items),
         cmocka_unit_test(merge_patch_follows_the_cases_of_rfc_7386),
         cmocka_unit_test(wiping_a_tree_overwrites_its_strings),

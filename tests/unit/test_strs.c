@@ -50,6 +50,8 @@ static void no_memory_sticks(void **state)
     assert_int_equal(v.len, 1);
     df_strs_free(&v);
     assert_int_equal(df_strs_check(&v, NULL), 0);
+    assert_int_equal(df_strs_add(&v, NULL), -1);
+    assert_int_equal(df_strs_check(&v, NULL), -1);
 }
 
 static void an_environment_has_each_name_once(void **state)
