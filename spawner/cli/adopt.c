@@ -74,12 +74,12 @@ static int say_pushed(const struct df_cli *cli, const char *executor, const cJSO
 {
     if (df_cli_output(cli)[0])
         return df_cli_print_json(cli, version, err);
-    DF_FREE char *line = df_strf("The state of %s is version %lld now (serial %lld, lineage %s); "
-                                 "`dayfly run %s --action dry-run` compares it.\n",
-                                 executor, (long long)df_json_int(version, "version", 0),
-                                 (long long)df_json_int(version, "serial", 0),
-                                 df_json_str(version, "lineage"), executor);
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err,
+                         "The state of %s is version %lld now (serial %lld, lineage %s); "
+                         "`dayfly run %s --action dry-run` compares it.\n",
+                         executor, (long long)df_json_int(version, "version", 0),
+                         (long long)df_json_int(version, "serial", 0),
+                         df_json_str(version, "lineage"), executor);
 }
 
 int df_cmd_state_push(struct df_cli *cli, struct df_err *err)
@@ -94,8 +94,6 @@ int df_cmd_state_push(struct df_cli *cli, struct df_err *err)
     DF_FREE char *plain = df_path("executors", executor, "state", "push", NULL);
     bool replace = df_arg_given(&cli->args, "replace");
     DF_FREE char *path = plain ? df_strf("%s%s", plain, replace ? "?replace=true" : "") : NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_client_post_file(cli->client, path, fd, size, &version, err) < 0)
         return df_err_wrap(err, "%s", df_cli_word(cli, 1));
     return say_pushed(cli, executor, version, err);

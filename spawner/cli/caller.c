@@ -142,7 +142,7 @@ static bool is_set_by(const cJSON *executor, const char *name)
 static cJSON *environment_of(const struct caller *c)
 {
     cJSON *secrets = df_json_object_at(c->body, "secrets");
-    return secrets ? df_json_object_at(secrets, "environment") : NULL;
+    return df_json_object_at(secrets, "environment");
 }
 
 static bool is_given(const struct caller *c, const char *name)
@@ -154,14 +154,11 @@ static int give(struct caller *c, const char *name, const char *value, struct df
 {
     cJSON *environment = environment_of(c);
     cJSON *secrets = cJSON_GetObjectItemCaseSensitive(c->body, "secrets");
-    if (!environment)
-        return df_fail_oom(err);
     if (df_json_set_str(environment, name, value, err) < 0)
         return -1;
     if (!is_plain(name))
         return 0;
-    cJSON *plain = df_json_array_at(secrets, "plain");
-    return plain ? df_json_append_str(plain, name, err) : df_fail_oom(err);
+    return df_json_append_str(df_json_array_at(secrets, "plain"), name, err);
 }
 
 static int give_and_say(struct caller *c, const char *name, const char *value, struct df_err *err)
@@ -434,8 +431,7 @@ static int give_cli_text(struct caller *c, const struct df_cli_file *f, struct d
         df_cli_note("the credentials_helper of %s is not used: give its tokens as "
                     "TF_TOKEN_<host>, or in blocks `credentials`",
                     f->names.items[0]);
-    return secrets ? df_json_set_str(secrets, DF_SEALED_CLI_CONFIG, f->text, err)
-                   : df_fail_oom(err);
+    return df_json_set_str(secrets, DF_SEALED_CLI_CONFIG, f->text, err);
 }
 
 /* What ~/.tofurc or ~/.terraformrc says, or the file in its place. */
@@ -557,8 +553,6 @@ static int with_providers(struct df_cli *cli, const cJSON *executor, cJSON **ret
 {
     DF_JSON cJSON *copy = executor ? cJSON_Duplicate(executor, true) : cJSON_CreateObject();
     cJSON *spec = cJSON_GetObjectItemCaseSensitive(copy, "spec"), *entry;
-    if (!copy)
-        return df_fail_oom(err);
     cJSON_ArrayForEach (entry, cJSON_GetObjectItemCaseSensitive(spec, "integrations")) {
         DF_JSON cJSON *doc = NULL;
         const char *name = df_json_str(entry, "name");
@@ -571,8 +565,7 @@ static int with_providers(struct df_cli *cli, const cJSON *executor, cJSON **ret
         if (provider && df_json_set_str(entry, "provider", provider, err) < 0)
             return -1;
     }
-    *ret = DF_TAKE(copy);
-    return 0;
+    return df_check_alloc(*ret = DF_TAKE(copy), err);
 }
 
 int df_caller_add(struct df_cli *cli, const cJSON *executor, cJSON *body, struct df_err *err)

@@ -61,15 +61,25 @@ int df_cli_print_bytes(const char *bytes, size_t n, struct df_err *err)
 
 int df_cli_print(const char *text, struct df_err *err)
 {
-    return df_cli_print_bytes(text, strlen(text), err);
+    return text ? df_cli_print_bytes(text, strlen(text), err) : df_fail_oom(err);
+}
+
+int df_cli_printf(struct df_err *err, const char *fmt, ...)
+{
+    va_list ap;
+    va_start(ap, fmt);
+    DF_FREE char *text = NULL;
+    int n = vasprintf(&text, fmt, ap);
+    va_end(ap);
+    if (n < 0)
+        text = NULL;
+    return df_cli_print(text, err);
 }
 
 int df_cli_print_json(const struct df_cli *cli, const cJSON *doc, struct df_err *err)
 {
     bool yaml = df_streq(df_cli_output(cli), "yaml");
     DF_FREE char *text = yaml ? df_yaml_print(doc) : df_json_print_pretty(doc);
-    if (!text)
-        return df_fail_oom(err);
     if (df_cli_print(text, err) < 0)
         return -1;
     return yaml ? 0 : df_cli_print("\n", err);
@@ -161,9 +171,7 @@ int df_cli_call(struct df_cli *cli, const char *method, const char *path, const 
                 cJSON **ret, struct df_err *err)
 {
     char key[37];
-    if (df_uuid(key, err) < 0)
-        return -1;
-    if (df_cli_connect(cli, err) < 0)
+    if (df_check_alloc(path, err) < 0 || df_uuid(key, err) < 0 || df_cli_connect(cli, err) < 0)
         return -1;
     if (df_client_call(cli->client, method, path, body, key, ret, err) == 0)
         return 0;

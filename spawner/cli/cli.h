@@ -56,7 +56,7 @@ int df_cli_reconnect(struct df_cli *cli, struct df_err *err) DF_MUST_CHECK;
 
 /* Sends one request; connects first if necessary. If the server went away and df_cli_reconnect()
  * succeeds, sends the request once more, with the same Idempotency-Key. body and ret may be
- * NULL. */
+ * NULL; a path NULL counts as out of memory. */
 int df_cli_call(struct df_cli *cli, const char *method, const char *path, const cJSON *body,
                 cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
@@ -88,11 +88,13 @@ int df_cli_settings(const struct df_args *args, struct df_strs *ret,
 /* The format asked for with -o, or "". */
 const char *df_cli_output(const struct df_cli *cli);
 
-/* Writes the whole text to standard output. If the reader closed the pipe, it fails with os_errno
+/* Writes the whole text to standard output; NULL counts as out of memory. If the reader closed the pipe, it fails with os_errno
  * EPIPE, for which df_cli_main() prints no message. */
 int df_cli_print(const char *text, struct df_err *err) DF_MUST_CHECK;
+/* The same for a text that is made like printf(3) does. */
+int df_cli_printf(struct df_err *err, const char *fmt, ...) DF_PRINTF(2, 3) DF_MUST_CHECK;
 int df_cli_print_bytes(const char *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;
-/* Prints the document as YAML for -o yaml, else as JSON. */
+/* Prints the document as YAML for -o yaml, else as JSON. doc NULL counts as out of memory. */
 int df_cli_print_json(const struct df_cli *cli, const cJSON *doc, struct df_err *err) DF_MUST_CHECK;
 
 /* Prints a line for people to standard error: "dayfly: ...". */

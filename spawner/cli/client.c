@@ -98,7 +98,7 @@ char *df_path(const char *first, ...)
 
 static char *url_of(const struct df_client *c, const char *path)
 {
-    return df_strf("%s%s", c->address.url, path);
+    return path ? df_strf("%s%s", c->address.url, path) : NULL;
 }
 
 /* Adds the server's address to the message if the request got no answer. */
@@ -175,7 +175,7 @@ int df_client_call(struct df_client *c, const char *method, const char *path, co
 {
     DF_FREE char *url = url_of(c, path);
     DF_FREE char *text = body ? df_json_print(body) : NULL;
-    if (!url || (body && !text))
+    if (body && !text)
         return df_fail_oom(err);
     DF_STRS struct df_strs headers = {0};
     struct df_http_request req = DF_HTTP_REQUEST(method, url);
@@ -198,8 +198,6 @@ int df_client_call(struct df_client *c, const char *method, const char *path, co
 int df_client_alive(struct df_client *c, struct df_err *err)
 {
     DF_FREE char *url = url_of(c, "/livez");
-    if (!url)
-        return df_fail_oom(err);
     struct df_http_request req = DF_HTTP_REQUEST("GET", url);
     req.timeout_ms = ALIVE_TIMEOUT_MS;
     DF_HTTP_RESPONSE struct df_http_response r = {0};
@@ -215,8 +213,6 @@ int df_client_put_bytes(struct df_client *c, const char *path, const void *bytes
                         struct df_err *err)
 {
     DF_FREE char *url = url_of(c, path);
-    if (!url)
-        return df_fail_oom(err);
     struct df_http_request req = DF_HTTP_REQUEST("PUT", url);
     req.content_type = "application/octet-stream";
     req.body = bytes;
@@ -231,8 +227,6 @@ int df_client_post_file(struct df_client *c, const char *path, int fd, size_t n,
                         struct df_err *err)
 {
     DF_FREE char *url = url_of(c, path);
-    if (!url)
-        return df_fail_oom(err);
     struct df_http_request req = DF_HTTP_REQUEST("POST", url);
     req.body_fd = fd;
     req.body_len = n;
@@ -248,8 +242,6 @@ int df_client_fetch(struct df_client *c, const char *path, df_bytes_fn fn, void 
                     struct df_err *err)
 {
     DF_FREE char *url = url_of(c, path);
-    if (!url)
-        return df_fail_oom(err);
     struct df_http_request req = DF_HTTP_REQUEST("GET", url);
     req.timeout_ms = -1;
     req.idle_timeout_ms = DF_TIMEOUT_REQUEST_MS;
@@ -306,9 +298,7 @@ static int read_stream(struct df_client *c, const struct df_client_stream *strea
 {
     DF_FREE char *url = url_of(c, stream->path);
     DF_STRS struct df_strs headers = {0};
-    if (!url)
-        return df_fail_oom(err);
-    if (stream_headers(stream->last_id, &headers, err) < 0)
+    if (df_check_alloc(url, err) < 0 || stream_headers(stream->last_id, &headers, err) < 0)
         return -1;
     struct df_http_request req = DF_HTTP_REQUEST("GET", url);
     req.headers = &headers;

@@ -35,7 +35,9 @@ const struct df_client_address *df_client_address_of(const struct df_client *c);
  * memory. */
 char *df_path(const char *first, ...) __attribute__((sentinel));
 
-/* Sends body (may be NULL) as JSON and parses the JSON answer; *ret is NULL if the answer has no
+/* For all requests below, a path NULL counts as out of memory.
+ *
+ * Sends body (may be NULL) as JSON and parses the JSON answer; *ret is NULL if the answer has no
  * content. ret may be NULL. A POST carries an Idempotency-Key: key, or a new one if it is NULL. The
  * server takes requests with the same key for the same request. A problem document becomes an error
  * with its class and reason. RETRY: the server could not be reached or the answer was lost. */

@@ -139,12 +139,9 @@ static int read_endpoint(const char *directory, char **ret, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(directory, "endpoint");
     DF_BUF struct df_buf url = DF_BUF_INIT(DF_LIMIT_URL);
-    if (!path)
-        return df_fail_oom(err);
     if (df_fs_read(path, &url, err) < 0)
         return -1;
-    *ret = strndup(df_buf_str(&url), strcspn(df_buf_str(&url), "\r\n"));
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strndup(df_buf_str(&url), strcspn(df_buf_str(&url), "\r\n")), err);
 }
 
 /* True for a command that runs the service beside its own work: when it ends, another command may

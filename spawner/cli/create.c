@@ -90,7 +90,7 @@ static int done(struct sending *s, const char *kind, const char *what, cJSON *an
         return df_json_append(s->answers, answer, err);
     DF_FREE char *line = df_strf("%s/%s %s\n", kind, name ? name : "", what);
     cJSON_Delete(answer);
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_print(line, err);
 }
 
 /* A document that is as its sender wrote it (is_editable). */
@@ -99,8 +99,6 @@ static int create_kept(struct sending *s, const struct df_shown *kind, const cJS
 {
     DF_JSON cJSON *own = NULL, *made = NULL;
     DF_FREE char *path = df_path(kind->plural, NULL);
-    if (!path)
-        return df_fail_oom(err);
     if (df_client_part(doc, false, &own, err) < 0 ||
         df_cli_call(s->cli, "POST", path, own, &made, err) < 0)
         return -1;
@@ -115,8 +113,6 @@ static int apply_kept(struct sending *s, const struct df_shown *kind, const cJSO
     DF_FREE char *path = df_path(kind->plural, name, NULL);
     DF_JSON cJSON *old = NULL, *stored = NULL;
     bool changed = false;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(s->cli, "GET", path, NULL, &old, err) < 0)
         return err->cls == DF_ERR_NOT_FOUND ? create_kept(s, kind, doc, err) : -1;
     if (df_replace_document(s->cli, path, old, doc, &changed, &stored, err) < 0)
@@ -158,8 +154,6 @@ static int create_document(struct sending *s, const struct df_shown *kind, const
 {
     DF_FREE char *path = df_path(kind->plural, NULL);
     DF_JSON cJSON *made = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(s->cli, "POST", path, doc, &made, err) < 0)
         return -1;
     return done(s, kind->singular, "created", DF_TAKE(made), err);
@@ -220,10 +214,7 @@ static int print_answers(struct df_cli *cli, const cJSON *answers, struct df_err
     cJSON *first = cJSON_GetArrayItem(answers, 0);
     if (first && !first->next)
         return df_cli_print_json(cli, first, err);
-    if (!(list = cJSON_CreateObject()))
-        return df_fail_oom(err);
-    if (df_json_add(list, "items", cJSON_Duplicate(answers, true), err) < 0)
-        return -1;
+    list = df_json_object(DF_ITEM("items", cJSON_Duplicate(answers, true)));
     return df_cli_print_json(cli, list, err);
 }
 

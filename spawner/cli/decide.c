@@ -11,11 +11,9 @@ static int post(struct df_cli *cli, const char *plural, const char *name, const 
 {
     const char *reason = df_arg(&cli->args, "reason");
     DF_FREE char *path = df_path(plural, name, verb, NULL);
-    DF_JSON cJSON *body = cJSON_CreateObject();
-    if (!path || !body)
+    DF_JSON cJSON *body = df_json_object(DF_STR("reason", reason));
+    if (!body)
         return df_fail_oom(err);
-    if (df_json_add_str(body, "reason", reason, err) < 0)
-        return -1;
     return df_cli_call(cli, "POST", path, body, ret, err);
 }
 
@@ -68,8 +66,6 @@ static int decide(struct df_cli *cli, const char *verb, const char *done, struct
     DF_FREE char *line = df_run_is_final(doc)
                              ? df_strf("%s has ended already: %s\n", run, df_run_phase(doc))
                              : df_strf("%s %s\n", run, done);
-    if (!line)
-        return df_fail_oom(err);
     if (df_cli_print(line, err) < 0)
         return -1;
     bool embedded = df_connection_kind(cli->server) == DF_SERVICE_EMBEDDED;
@@ -95,9 +91,7 @@ static int cancel_task(struct df_cli *cli, const char *name, struct df_err *err)
     DF_FREE char *line = df_strf("taskaction/%s will be canceled\n", name);
     if (df_arg_given(&cli->args, "follow"))
         return df_fail(err, DF_ERR_USER, "--follow is for runs alone");
-    if (!line)
-        return df_fail_oom(err);
-    if (post(cli, "taskactions", name, "cancel", NULL, err) < 0)
+    if (df_check_alloc(line, err) < 0 || post(cli, "taskactions", name, "cancel", NULL, err) < 0)
         return -1;
     return df_cli_print(line, err) < 0 ? -1 : DF_EXIT_OK;
 }

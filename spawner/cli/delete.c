@@ -15,14 +15,13 @@
 
 static int say_deleted(const char *kind, const char *name, struct df_err *err)
 {
-    DF_FREE char *line = df_strf("%s/%s deleted\n", kind, name);
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err, "%s/%s deleted\n", kind, name);
 }
 
 static int delete_at(struct df_cli *cli, const char *path, const char *query, struct df_err *err)
 {
     DF_FREE char *whole = path ? df_strf("%s%s", path, query) : NULL;
-    return whole ? df_cli_call(cli, "DELETE", whole, NULL, NULL, err) : df_fail_oom(err);
+    return df_cli_call(cli, "DELETE", whole, NULL, NULL, err);
 }
 
 /* ---- leaving the resources ---- */
@@ -81,7 +80,7 @@ static int download(struct df_cli *cli, const struct copy *c, const char *name, 
     char number[DF_SHORT_TEXT];
     (void)snprintf(number, sizeof(number), "%lld", (long long)c->version);
     DF_FREE char *path = df_path("executors", name, "state", "versions", number, NULL);
-    return path ? df_client_download(cli->client, path, c->fd, err) : df_fail_oom(err);
+    return df_client_download(cli->client, path, c->fd, err);
 }
 
 static int copy_fill(struct df_cli *cli, struct copy *c, const char *name, struct df_err *err)
@@ -123,9 +122,8 @@ static int forget_executor(struct df_cli *cli, const char *name, const char *how
     DF_CLEANUP(copy_free) struct copy copy = {.fd = -1};
     DF_FREE char *path = df_path("executors", name, NULL);
     char query[64];
-    if (!path)
-        return df_fail_oom(err);
-    if (copy_open(&copy, df_arg(&cli->args, "state-file"), name, err) < 0 ||
+    if (df_check_alloc(path, err) < 0 ||
+        copy_open(&copy, df_arg(&cli->args, "state-file"), name, err) < 0 ||
         (strcmp(how, "abandon") == 0 ? copy_if_readable : copy_fill)(cli, &copy, name, err) < 0)
         return -1;
     (void)snprintf(query, sizeof(query), "?%s=true", how);
@@ -165,8 +163,7 @@ static int find_former(struct df_cli *cli, const char *path, char **ret, struct 
     const char *type = df_json_str(former, "type");
     if (!type || df_streq(type, "managed"))
         return 0;
-    *ret = df_storage_words(former);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_storage_words(former), err);
 }
 
 static void tell_former(const char *name, const char *former)
@@ -192,9 +189,8 @@ static int delete_executor(struct df_cli *cli, const char *name, const char *how
 {
     DF_FREE char *path = df_path("executors", name, NULL);
     DF_FREE char *former = NULL;
-    if (!path)
-        return df_fail_oom(err);
-    if ((!cli->client && df_cli_connect(cli, err) < 0) || find_former(cli, path, &former, err) < 0)
+    if (df_check_alloc(path, err) < 0 || (!cli->client && df_cli_connect(cli, err) < 0) ||
+        find_former(cli, path, &former, err) < 0)
         return -1;
     int result = how ? forget_executor(cli, name, how, err) : delete_at(cli, path, "", err);
     if (result < 0)
@@ -291,8 +287,6 @@ static int end_run(struct df_cli *cli, const char *run, int signals_fd, struct d
     DF_FREE char *path = df_path("runs", run, "cancel", NULL);
     DF_JSON cJSON *body = cJSON_CreateObject(), *doc = NULL;
     struct df_view view;
-    if (!path || !body)
-        return df_fail_oom(err);
     if (df_json_add_str(body, "reason", "its executor is abandoned", err) < 0 ||
         df_cli_call(cli, "POST", path, body, NULL, err) < 0)
         return -1;
@@ -311,8 +305,6 @@ static int end_runs(struct df_cli *cli, const char *name, struct df_err *err)
     DF_CLOSE int signals_fd = -1;
     DF_JSON cJSON *runs = NULL;
     const cJSON *run;
-    if (!path)
-        return df_fail_oom(err);
     if (df_signals_open(&signals_fd, err) < 0 || df_cli_list(cli, path, &runs, err) < 0)
         return -1;
     cJSON_ArrayForEach (run, runs) {

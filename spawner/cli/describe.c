@@ -49,8 +49,6 @@ static int add_actions(struct df_cli *cli, const cJSON *doc, struct df_buf *out,
 {
     DF_FREE char *path = df_path("executors", df_json_str(doc, "metadata.name"), "actions", NULL);
     DF_JSON cJSON *answer = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &answer, err) < 0)
         return -1;
     const cJSON *list = df_json_at(answer, "items"), *item = NULL;

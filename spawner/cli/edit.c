@@ -92,8 +92,7 @@ static int read_file(const struct edit *e, char **ret, struct df_err *err)
     }
     if (df_buf_check(&own, err) < 0)
         return -1;
-    *ret = strdup(df_buf_str(&own));
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strdup(df_buf_str(&own)), err);
 }
 
 /* ---- the editor ---- */
@@ -144,8 +143,7 @@ static int fetch(struct df_cli *cli, struct edit *e, struct df_err *err)
         return -1;
     /* The editor may be open for long: do not hold the data directory meanwhile. */
     df_cli_disconnect(cli);
-    e->text = df_yaml_print(own);
-    return e->text ? 0 : df_fail_oom(err);
+    return df_check_alloc(e->text = df_yaml_print(own), err);
 }
 
 static int send(struct df_cli *cli, const struct edit *e, bool *ret_changed, struct df_err *err)
@@ -198,17 +196,15 @@ static int edit(struct df_cli *cli, struct edit *e, struct df_err *err)
 {
     const char *word = NULL;
     e->path = df_path(e->kind->plural, e->name, NULL);
-    if (!e->path)
-        return df_fail_oom(err);
-    if (fetch(cli, e, err) < 0 || make_file(e, err) < 0 || write_file(e, NULL, err) < 0)
+    if (df_check_alloc(e->path, err) < 0 || fetch(cli, e, err) < 0 || make_file(e, err) < 0 ||
+        write_file(e, NULL, err) < 0)
         return -1;
     for (int again; (again = one_turn(cli, e, &word, err));) {
         struct df_err refusal = *err;
         if (again < 0 || write_file(e, refusal.message, err) < 0)
             return -1;
     }
-    DF_FREE char *line = df_strf("%s/%s %s\n", e->kind->singular, e->name, word);
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err, "%s/%s %s\n", e->kind->singular, e->name, word);
 }
 
 static int fail_unfit(struct df_err *err)

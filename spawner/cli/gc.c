@@ -50,8 +50,6 @@ int df_cmd_gc(struct df_cli *cli, struct df_err *err)
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
     DF_FREE char *path = df_strf("/v1/gc?dryRun=%s&orphans=%s", dry_run ? "true" : "false",
                                  orphans ? "true" : "false");
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "POST", path, NULL, &answer, err) < 0)
         return -1;
     if (df_cli_output(cli)[0])

@@ -61,8 +61,6 @@ static int settle(const struct df_hcl_module *m, const cJSON *texts, cJSON **ret
 {
     DF_JSON cJSON *all = cJSON_CreateObject();
     const cJSON *v;
-    if (!all)
-        return df_fail_oom(err);
     cJSON_ArrayForEach (v, texts) {
         cJSON *value = cJSON_IsNull(v) ? cJSON_CreateNull() : NULL;
         if (!value && df_variable_value(m, "var", v->string, v->valuestring, &value, err) < 0)
@@ -73,8 +71,7 @@ static int settle(const struct df_hcl_module *m, const cJSON *texts, cJSON **ret
         if (df_json_set(all, v->string, value, err) < 0)
             return -1;
     }
-    *ret = DF_TAKE(all);
-    return 0;
+    return df_check_alloc(*ret = DF_TAKE(all), err);
 }
 
 /* *ret: the variables with their values, none of which the module declares sensitive. If the module
@@ -91,8 +88,7 @@ static int read_variables(const cJSON *executor, const struct change *c, cJSON *
         return -1;
     if (c->is_text)
         return settle(visible ? &m : NULL, c->variables, ret, err);
-    *ret = cJSON_Duplicate(c->variables, true);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = cJSON_Duplicate(c->variables, true), err);
 }
 
 /* Removes the members of `to` that are null in `from`, and replaces the others as a whole. */
@@ -114,16 +110,13 @@ static int sendable(const cJSON *executor, cJSON **ret, struct df_err *err)
     static const char *const members[] = {"apiVersion", "kind", "metadata", "spec"};
     static const char *const of_service[] = {"uid", "generation", "creationTimestamp"};
     DF_JSON cJSON *doc = cJSON_CreateObject();
-    if (!doc)
-        return df_fail_oom(err);
     for (size_t i = 0; i < DF_ARRAY_SIZE(members); i++)
         if (df_json_add(doc, members[i], cJSON_Duplicate(df_json_at(executor, members[i]), true),
                         err) < 0)
             return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(of_service); i++)
         cJSON_DeleteItemFromObjectCaseSensitive(df_json_object_at(doc, "metadata"), of_service[i]);
-    *ret = DF_TAKE(doc);
-    return 0;
+    return df_check_alloc(*ret = DF_TAKE(doc), err);
 }
 
 static bool has_reference(const cJSON *source)
@@ -164,8 +157,6 @@ static int change_executor(struct df_cli *cli, const char *name, const struct ch
 {
     DF_FREE char *path = df_path("executors", name, NULL);
     DF_JSON cJSON *executor = NULL, *variables = NULL, *doc = NULL, *stored = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &executor, err) < 0 ||
         read_variables(executor, c, &variables, err) < 0 || sendable(executor, &doc, err) < 0)
         return -1;
@@ -290,11 +281,9 @@ int df_cmd_set(struct df_cli *cli, struct df_err *err)
     struct change c = {.variables = variables, .is_text = true, .spec = spec};
     const char *name = NULL;
     bool changed = false;
-    if (!variables || !spec)
-        return df_fail_oom(err);
-    if (df_cli_name(cli, 0, "executor", &name, err) < 0 || read_words(cli, &c, err) < 0 ||
+    if (df_check_alloc(variables, err) < 0 || df_check_alloc(spec, err) < 0 ||
+        df_cli_name(cli, 0, "executor", &name, err) < 0 || read_words(cli, &c, err) < 0 ||
         change_executor(cli, name, &c, &changed, err) < 0)
         return -1;
-    DF_FREE char *line = df_strf("executor/%s %s\n", name, changed ? "changed" : "unchanged");
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err, "executor/%s %s\n", name, changed ? "changed" : "unchanged");
 }

@@ -320,11 +320,11 @@ static int get_page(struct df_cli *cli, const char *path, const char *cursor, cJ
                     struct df_err *err)
 {
     DF_FREE char *escaped = cursor ? df_url_escape(cursor) : NULL;
+    if (df_check_alloc(path, err) < 0 || (cursor && df_check_alloc(escaped, err) < 0))
+        return -1;
     DF_FREE char *full =
         escaped ? df_strf("%s%ccursor=%s", path, strchr(path, '?') ? '&' : '?', escaped)
                 : strdup(path);
-    if (!full || (cursor && !escaped))
-        return df_fail_oom(err);
     return df_cli_call(cli, "GET", full, NULL, ret, err);
 }
 
@@ -372,8 +372,6 @@ static int get_from_list(struct df_cli *cli, const struct df_shown *kind, const 
 {
     DF_FREE char *path = df_path(kind->plural, NULL);
     DF_JSON cJSON *items = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_list(cli, path, &items, err) < 0)
         return -1;
     cJSON *item = NULL;
@@ -390,7 +388,7 @@ static int get_named(struct df_cli *cli, const char *plural, const char *name, c
                      struct df_err *err)
 {
     DF_FREE char *path = df_path(plural, name, NULL);
-    return path ? df_cli_call(cli, "GET", path, NULL, ret, err) : df_fail_oom(err);
+    return df_cli_call(cli, "GET", path, NULL, ret, err);
 }
 
 /* Names the command that was meant where an executor is named instead of a run. */

@@ -43,7 +43,7 @@ int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now
                      struct df_table_shape shape, struct df_buf *out,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* Fetches all pages of a list. *ret: an array. */
+/* Fetches all pages of a list. *ret: an array. A path NULL counts as out of memory. */
 int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret,
                 struct df_err *err) DF_MUST_CHECK;
 /* Fetches pages until there are at least `most` items; 0: all pages. */

@@ -132,8 +132,6 @@ static int write_page(const char *directory, const char *page, const struct df_b
                       struct df_err *err)
 {
     DF_FREE char *path = df_strf("%s/%s.1", directory, page);
-    if (!path)
-        return df_fail_oom(err);
     return df_fs_write(path, text->data, text->len, 0644, err);
 }
 

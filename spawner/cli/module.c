@@ -110,10 +110,8 @@ static int fill_source(cJSON *source, const char *url, bool directory, const str
     if (reference && directory && check_root(url + strlen("file://"), reference, args, err) < 0)
         return -1;
     if (reference)
-        return df_json_add_str(source, "kind", "git", err) < 0 ||
-                       df_json_add_str(source, reference, df_arg(args, reference), err) < 0
-                   ? -1
-                   : 0;
+        return df_json_put(source, err, DF_STR("kind", "git"),
+                           DF_STR(reference, df_arg(args, reference)));
     return directory && !is_bare_repository(url + strlen("file://"))
                ? df_json_add_str(source, "kind", "directory", err)
                : 0;
@@ -130,8 +128,8 @@ int df_module_source(const char *word, const struct df_args *args, cJSON **ret, 
     if (!url && url_of_path(word, &directory, &local, err) < 0)
         return -1;
     if (fill_source(source, url ? word : local, directory, args, err) < 0 ||
-        df_json_add_str(source, "folder", df_arg(args, "folder"), err) < 0 ||
-        df_json_add_str(source, "sha256", df_arg(args, "sha256"), err) < 0 ||
+        df_json_put(source, err, DF_STR("folder", df_arg(args, "folder")),
+                    DF_STR("sha256", df_arg(args, "sha256"))) < 0 ||
         (has_submodules(args) && df_json_add_bool(source, "submodules", true, err) < 0))
         return -1;
     *ret = DF_TAKE(source);
@@ -147,12 +145,8 @@ static int runtime_of(const struct df_args *args, cJSON **ret, struct df_err *er
     *ret = NULL;
     if (!tool && !version)
         return 0;
-    DF_JSON cJSON *runtime = cJSON_CreateObject();
-    if (df_json_add_str(runtime, "name", tool, err) < 0 ||
-        df_json_add_str(runtime, "version", version, err) < 0)
-        return -1;
-    *ret = DF_TAKE(runtime);
-    return 0;
+    return df_check_alloc(*ret = df_json_object(DF_STR("name", tool), DF_STR("version", version)),
+                          err);
 }
 
 /* Adds spec.storage from --storage. */
@@ -162,14 +156,12 @@ static int add_storage(const struct df_args *args, cJSON *spec, struct df_err *e
     cJSON *storage = type ? df_json_object_at(spec, "storage") : NULL;
     if (!type)
         return 0;
-    return storage ? df_json_set_str(storage, "type", type, err) : df_fail_oom(err);
+    return df_json_set_str(storage, "type", type, err);
 }
 
 int df_module_get_executor(struct df_cli *cli, const char *name, cJSON **ret, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", name, NULL);
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, ret, err) == 0)
         return 0;
     *ret = NULL;
@@ -194,13 +186,11 @@ static int post_executor(struct df_cli *cli, const char *name, const cJSON *sour
                          struct df_err *err)
 {
     DF_JSON cJSON *doc = cJSON_CreateObject(), *runtime = NULL;
-    if (df_json_add_str(doc, "apiVersion", DF_API_VERSION, err) < 0 ||
-        df_json_add_str(doc, "kind", "Executor", err) < 0 ||
+    if (df_json_put(doc, err, DF_STR("apiVersion", DF_API_VERSION), DF_STR("kind", "Executor")) <
+            0 ||
         runtime_of(&cli->args, &runtime, err) < 0)
         return -1;
     cJSON *metadata = df_json_object_at(doc, "metadata"), *spec = df_json_object_at(doc, "spec");
-    if (!metadata || !spec)
-        return df_fail_oom(err);
     if (df_json_add_str(metadata, "name", name, err) < 0 ||
         df_json_add(spec, "source", cJSON_Duplicate(source, true), err) < 0 ||
         (runtime && df_json_add(spec, "runtime", DF_TAKE(runtime), err) < 0) ||
@@ -298,11 +288,10 @@ static int patch_of(const struct df_args *args, const cJSON *source, cJSON **ret
                     struct df_err *err)
 {
     DF_JSON cJSON *patch = cJSON_CreateObject(), *runtime = NULL, *changes = NULL;
-    cJSON *spec = patch ? df_json_object_at(patch, "spec") : NULL;
+    cJSON *spec = df_json_object_at(patch, "spec");
     const char *reference = NULL;
-    if (!spec)
-        return df_fail_oom(err);
-    if (reference_of(args, &reference, err) < 0 || runtime_of(args, &runtime, err) < 0)
+    if (df_check_alloc(spec, err) < 0 || reference_of(args, &reference, err) < 0 ||
+        runtime_of(args, &runtime, err) < 0)
         return -1;
     bool named = reference || df_arg_given(args, "sha256") || is_directory_source(source);
     if (named && (source_patch(source, &changes, err) < 0 ||
@@ -360,16 +349,13 @@ static int update_executor(struct df_cli *cli, const cJSON *executor, const cJSO
     DF_JSON cJSON *patch = NULL, *wanted = cJSON_Duplicate(executor, true);
     DF_BUF struct df_buf changes = DF_BUF_INIT(DF_LIMIT_HTTP_BODY);
     const char *name = df_json_str(executor, "metadata.name");
-    if (!wanted)
-        return df_fail_oom(err);
-    if (check_kind(executor, source, err) < 0 || patch_of(&cli->args, source, &patch, err) < 0 ||
+    if (df_check_alloc(wanted, err) < 0 || check_kind(executor, source, err) < 0 ||
+        patch_of(&cli->args, source, &patch, err) < 0 ||
         df_json_merge_patch(&wanted, patch, err) < 0)
         return -1;
     if (df_json_equal(wanted, executor))
         return 0;
     DF_FREE char *path = df_path("executors", name, NULL);
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "PATCH", path, patch, NULL, err) < 0)
         return -1;
     add_changes(executor, wanted, &changes);
@@ -383,9 +369,7 @@ static int overriding_source(const struct df_args *args, cJSON **ret, struct df_
     static const char *const options[] = {"branch", "tag", "commit", "folder", "sha256"};
     DF_JSON cJSON *source = cJSON_CreateObject();
     const char *reference = NULL;
-    if (!source)
-        return df_fail_oom(err);
-    if (reference_of(args, &reference, err) < 0)
+    if (df_check_alloc(source, err) < 0 || reference_of(args, &reference, err) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(options); i++)
         if (df_json_add_str(source, options[i], df_arg(args, options[i]), err) < 0)
@@ -578,8 +562,7 @@ static int for_executor(const struct df_args *args, const char *name, cJSON *bod
         return refuse_option(args, option, name, err);
     if (may_override && override_in_run(args, body, err) < 0)
         return -1;
-    *ret = strdup(name);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strdup(name), err);
 }
 
 /* ---- what the word means ---- */
@@ -633,13 +616,11 @@ static int for_both(struct df_cli *cli, const char *word, const cJSON *executor,
         if ((source_option(&cli->args) ? use_executor(cli, executor, source, body, err)
                                        : df_widen_executor(cli, executor, source, err)) < 0)
             return -1;
-        *ret = strdup(word);
-        return *ret ? 0 : df_fail_oom(err);
+        return df_check_alloc(*ret = strdup(word), err);
     }
     if (!source_option(&cli->args) &&
         df_copies_same_module(df_json_at(executor, "spec.source"), source)) {
-        *ret = strdup(word);
-        return *ret ? 0 : df_fail_oom(err);
+        return df_check_alloc(*ret = strdup(word), err);
     }
     bool is_part = df_streq(df_json_str(executor, "spec.source.url"), df_json_str(source, "url")) &&
                    !df_json_str(executor, "spec.source.folder");

@@ -99,9 +99,8 @@ int df_module_name(const char *url, const char *folder, enum df_name_form form, 
         return -1;
     to_label(df_buf_str(form == DF_NAME_FORMER ? &text : &plain), base);
     DF_FREE char *identity = df_strf("%s %s", url, folder ? folder : "");
-    if (!identity)
-        return df_fail_oom(err);
-    if (df_sha256_hex(identity, strlen(identity), hash, err) < 0)
+    if (df_check_alloc(identity, err) < 0 ||
+        df_sha256_hex(identity, strlen(identity), hash, err) < 0)
         return -1;
     const char *shown = base[0] ? base : "module";
     (void)snprintf(ret, 64, form == DF_NAME_HASHED ? "%s-%.8s" : "%s", shown, hash);

@@ -79,9 +79,7 @@ static int add_pair(struct list *l, const char *word, struct df_err *err)
     const char *slash = strchr(word, '/');
     const struct df_shown *kind = NULL;
     DF_FREE char *typed = strndup(word, (size_t)(slash - word));
-    if (!typed)
-        return df_fail_oom(err);
-    if (df_shown_find(typed, &kind, err) < 0)
+    if (df_check_alloc(typed, err) < 0 || df_shown_find(typed, &kind, err) < 0)
         return -1;
     if (!slash[1])
         return df_fail(err, DF_ERR_USER, "\"%s\": a name is missing behind the slash", word);
@@ -156,9 +154,7 @@ static int newest_run(struct df_cli *cli, const char *executor, cJSON **ret, str
     DF_FREE char *path = df_path("executors", executor, "runs", NULL);
     DF_FREE char *full = path ? df_strf("%s?limit=1", path) : NULL;
     DF_JSON cJSON *runs = NULL;
-    if (!full)
-        return df_fail_oom(err);
-    if (df_cli_list_some(cli, full, 1, &runs, err) < 0)
+    if (df_check_alloc(full, err) < 0 || df_cli_list_some(cli, full, 1, &runs, err) < 0)
         return -1;
     *ret = cJSON_DetachItemFromArray(runs, 0);
     return 0;
@@ -177,8 +173,7 @@ static int latest_run(struct df_cli *cli, const char *executor, char **ret, stru
     if (!run)
         return df_fail(err, DF_ERR_NOT_FOUND, "executor %s has no run yet: `dayfly run %s`",
                        executor, executor);
-    *ret = strdup(run);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strdup(run), err);
 }
 
 int df_named_run(struct df_cli *cli, const char *word, char **ret, struct df_err *err)
@@ -206,6 +201,5 @@ int df_named_run(struct df_cli *cli, const char *word, char **ret, struct df_err
     if (!kind)
         return df_fail_reason(err, DF_ERR_NOT_FOUND, "NotFound",
                               "\"%s\": no run and no executor has this name", name);
-    *ret = strdup(name);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strdup(name), err);
 }

@@ -11,8 +11,6 @@ static int fetch(struct df_cli *cli, const char *kind, const char *of, bool show
 {
     DF_FREE char *path = df_path(kind, of, "outputs", NULL);
     DF_FREE char *full = path ? df_strf("%s%s", path, show ? "?showSensitive=true" : "") : NULL;
-    if (!full)
-        return df_fail_oom(err);
     return df_cli_call(cli, "GET", full, NULL, ret, err);
 }
 

@@ -196,8 +196,8 @@ static int make_source(const struct reach *r, const cJSON *source, cJSON **ret, 
     if (!wide || !url)
         return df_fail_oom(err);
     const char *folder = r->module + strlen(r->top);
-    if (df_json_set_str(wide, "url", url, err) < 0 ||
-        df_json_set_str(wide, "folder", folder + strspn(folder, "/"), err) < 0)
+    folder += strspn(folder, "/");
+    if (df_json_put(wide, err, DF_STR("url", url), DF_STR("folder", folder)) < 0)
         return -1;
     *ret = DF_TAKE(wide);
     return 0;

@@ -93,8 +93,6 @@ int df_replace_document(struct df_cli *cli, const char *path, const cJSON *old, 
         return -1;
     bool confirms = df_arg_given(&cli->args, "confirm-source-change");
     DF_FREE char *whole = df_strf("%s%s", path, confirms ? "?confirmSourceChange=true" : "");
-    if (!whole)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "PUT", whole, own, &stored, err) < 0)
         return -1;
     *ret_changed = !df_streq(newest, df_json_str(stored, "metadata.resourceVersion"));

@@ -45,10 +45,7 @@ static int add_arguments(cJSON *body, const struct df_args *args, struct df_err 
             return -1;
         if (!argument.len)
             continue;
-        cJSON *list = df_json_array_at(body, "arguments");
-        if (!list)
-            return df_fail_oom(err);
-        if (df_json_append_str(list, df_buf_str(&argument), err) < 0)
+        if (df_json_append_str(df_json_array_at(body, "arguments"), df_buf_str(&argument), err) < 0)
             return -1;
     }
     return 0;
@@ -71,9 +68,7 @@ static int add_turn(cJSON *body, const struct df_args *args, struct df_err *err)
 static int request_of(const struct df_args *args, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *body = cJSON_CreateObject();
-    if (!body)
-        return df_fail_oom(err);
-    if (df_variables_read(args, body, err) < 0 ||
+    if (df_check_alloc(body, err) < 0 || df_variables_read(args, body, err) < 0 ||
         (df_arg_given(args, "auto-approve") &&
          df_json_add_bool(body, "autoApprove", true, err) < 0) ||
         add_turn(body, args, err) < 0 || add_arguments(body, args, err) < 0)
@@ -162,8 +157,6 @@ int df_request_run(struct df_cli *cli, const char *executor, const char *what, c
 {
     DF_FREE char *path = df_path("executors", executor, what, NULL);
     DF_JSON cJSON *run = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "POST", path, body, &run, err) < 0)
         return -1;
     const char *name = df_json_str(run, "metadata.name");
@@ -221,8 +214,6 @@ static int add_secrets(struct df_cli *cli, const char *name, cJSON *body, struct
 {
     DF_FREE char *path = df_path("executors", name, NULL);
     DF_JSON cJSON *executor = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &executor, err) < 0 ||
         df_sealing_settle(cli, executor, body, err) < 0 || keep(cli, name, body, err) < 0 ||
         df_sealing_add(cli, executor, body, err) < 0)

@@ -21,10 +21,8 @@ static int parse_value(const struct df_hcl_module *m, const char *name, const ch
 {
     struct df_err why = {0};
     bool is_json = m ? !df_hcl_takes_text(m, name) : *text == '[' || *text == '{';
-    if (!is_json) {
-        *ret = cJSON_CreateString(text);
-        return *ret ? 0 : df_fail_oom(err);
-    }
+    if (!is_json)
+        return df_check_alloc(*ret = cJSON_CreateString(text), err);
     /* Do not pass the parser's message on: it may quote the value. */
     if (df_json_parse(text, strlen(text), ret, &why) == 0)
         return 0;
@@ -72,7 +70,7 @@ static int add_secret_var(struct df_cli *cli, const struct df_hcl_module *m, con
 static cJSON *sealed_variables(cJSON *body)
 {
     cJSON *secrets = df_json_object_at(body, "secrets");
-    return secrets ? df_json_object_at(secrets, "variables") : NULL;
+    return df_json_object_at(secrets, "variables");
 }
 
 /* m: NULL if the module cannot be read here. */

@@ -35,13 +35,10 @@ static int put_value(struct df_cli *cli, const char *name, const char *key,
     if (!value->len)
         return df_fail(err, DF_ERR_USER, "the value is empty; nothing was set");
     DF_FREE char *path = path_of(cli, name, key);
-    if (!path)
-        return df_fail_oom(err);
-    if (df_cli_connect(cli, err) < 0 ||
+    if (df_check_alloc(path, err) < 0 || df_cli_connect(cli, err) < 0 ||
         df_client_put_bytes(cli->client, path, df_buf_str(value), value->len, err) < 0)
         return -1;
-    DF_FREE char *line = df_strf("secret/%s key %s set\n", name, key);
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err, "secret/%s key %s set\n", name, key);
 }
 
 int df_cmd_secret_set(struct df_cli *cli, struct df_err *err)
@@ -72,13 +69,10 @@ int df_cmd_secret_allow(struct df_cli *cli, struct df_err *err)
                        "name the executors that may use the secret: --executor a,b, or "
                        "--executor '*' for every one");
     DF_FREE char *path = path_of(cli, name, NULL);
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "PUT", path, NULL, NULL, err) < 0)
         return -1;
-    DF_FREE char *line = df_strf("secret/%s is for %s\n", name,
-                                 df_streq(executors, "*") ? "every executor" : executors);
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err, "secret/%s is for %s\n", name,
+                         df_streq(executors, "*") ? "every executor" : executors);
 }
 
 int df_cmd_secret_list(struct df_cli *cli, struct df_err *err)
@@ -95,11 +89,7 @@ int df_cmd_secret_delete(struct df_cli *cli, struct df_err *err)
     if (df_cli_name(cli, 0, "secret", &name, err) < 0)
         return -1;
     DF_FREE char *path = path_of(cli, name, key);
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "DELETE", path, NULL, NULL, err) < 0)
         return -1;
-    DF_FREE char *line =
-        df_strf("secret/%s%s%s deleted\n", name, key ? " key " : "", key ? key : "");
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err, "secret/%s%s%s deleted\n", name, key ? " key " : "", key ? key : "");
 }

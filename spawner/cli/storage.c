@@ -59,8 +59,6 @@ int df_cmd_storage_usage(struct df_cli *cli, struct df_err *err)
     if (df_cli_word(cli, 0) && df_cli_name(cli, 0, "executor", &name, err) < 0)
         return -1;
     DF_FREE char *path = df_strf("/v1/storage%s%s", name ? "?executor=" : "", name ? name : "");
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &doc, err) < 0)
         return -1;
     return df_cli_output(cli)[0] ? df_cli_print_json(cli, doc, err)

@@ -21,10 +21,7 @@ static int make_token(char token[TOKEN_LEN], char sha256[DF_SHA256_HEX], struct 
 static int print_document(const struct df_cli *cli, const char *token, const char *line,
                           struct df_err *err)
 {
-    DF_JSON cJSON *doc = cJSON_CreateObject();
-    if (df_json_add_str(doc, "token", token, err) < 0 ||
-        df_json_add_str(doc, "line", line, err) < 0)
-        return -1;
+    DF_JSON cJSON *doc = df_json_object(DF_STR("token", token), DF_STR("line", line));
     return df_cli_print_json(cli, doc, err);
 }
 

@@ -77,8 +77,8 @@ static int print_document(const struct df_cli *cli, const struct df_token *list,
     for (size_t i = 0; i < count; i++) {
         cJSON *item = cJSON_CreateObject();
         if (df_json_append(items, item, err) < 0 ||
-            df_json_add_str(item, "name", list[i].name, err) < 0 ||
-            df_json_add_str(item, "role", df_role_name(list[i].role), err) < 0)
+            df_json_put(item, err, DF_STR("name", list[i].name),
+                        DF_STR("role", df_role_name(list[i].role))) < 0)
             return -1;
     }
     return df_cli_print_json(cli, doc, err);
@@ -197,6 +197,5 @@ int df_cmd_token_revoke(struct df_cli *cli, struct df_err *err)
                        path);
     if (df_buf_check(&rest, err) < 0 || replace_file(path, &rest, err) < 0)
         return -1;
-    DF_FREE char *line = df_strf("token/%s revoked\n", name);
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err, "token/%s revoked\n", name);
 }

@@ -39,8 +39,7 @@ static bool is_name(const char *text)
 
 static int text_of(const char *text, cJSON **ret, struct df_err *err)
 {
-    *ret = cJSON_CreateString(text);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = cJSON_CreateString(text), err);
 }
 
 /* A value whose type nobody knows here. An object without "=" and ":" is no object of the tool. */
@@ -131,10 +130,8 @@ static int add_given(cJSON *body, const char *key, cJSON *value, const char *tex
                      struct df_err *err)
 {
     cJSON *all = df_json_array_at(body, GIVEN);
-    DF_SECRET_JSON cJSON *one = cJSON_CreateObject();
-    if (df_json_add(one, key, value, err) < 0 || df_json_add_str(one, "text", text, err) < 0)
-        return -1;
-    return all ? df_json_append(all, DF_TAKE(one), err) : df_fail_oom(err);
+    DF_SECRET_JSON cJSON *one = df_json_object(DF_ITEM(key, value), DF_STR("text", text));
+    return df_json_append(all, DF_TAKE(one), err);
 }
 
 static int read_var(cJSON *body, const char *option, struct df_err *err)
@@ -207,7 +204,7 @@ bool df_variables_have_file(const cJSON *body)
 static int add_text(cJSON *body, const char *name, const char *text, struct df_err *err)
 {
     cJSON *secrets = df_json_object_at(body, "secrets");
-    cJSON *files = secrets ? df_json_object_at(secrets, "files") : NULL;
+    cJSON *files = df_json_object_at(secrets, "files");
     if (!files)
         return df_fail_oom(err);
     DF_FREE char *unique = df_strf("%d-%s", cJSON_GetArraySize(files) + 1, name);

@@ -8,8 +8,8 @@ int df_cmd_version(struct df_cli *cli, struct df_err *err)
     if (named && df_cli_call(cli, "GET", "/v1/version", NULL, &server, err) < 0)
         return -1;
     if (df_cli_output(cli)[0]) {
-        DF_JSON cJSON *doc = cJSON_CreateObject();
-        if (df_json_add_str(doc, "version", DF_VERSION, err) < 0 ||
+        DF_JSON cJSON *doc = df_json_object(DF_STR("version", DF_VERSION));
+        if (df_check_alloc(doc, err) < 0 ||
             (server && df_json_add(doc, "server", DF_TAKE(server), err) < 0))
             return -1;
         return df_cli_print_json(cli, doc, err);
@@ -17,5 +17,5 @@ int df_cmd_version(struct df_cli *cli, struct df_err *err)
     const char *theirs = df_json_str(server, "version");
     DF_FREE char *text = theirs ? df_strf("dayfly " DF_VERSION "\nserver %s\n", theirs)
                                 : strdup("dayfly " DF_VERSION "\n");
-    return text ? df_cli_print(text, err) : df_fail_oom(err);
+    return df_cli_print(text, err);
 }

@@ -398,8 +398,6 @@ static int why_run(struct df_cli *cli, const char *name, struct df_buf *out, str
 {
     DF_FREE char *path = df_path("runs", name, NULL);
     DF_JSON cJSON *run = NULL, *tasks = NULL, *executor = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &run, err) < 0 ||
         df_summary_tasks(cli, name, &tasks, err) < 0 ||
         find_executor(cli, df_json_str(run, "spec.executorRef.name"), &executor, err) < 0)
@@ -424,8 +422,6 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
 {
     DF_FREE char *path = df_path("taskactions", name, NULL);
     DF_JSON cJSON *task = NULL, *executor = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &task, err) < 0 ||
         find_executor(cli, df_json_str(task, "spec.executorRef.name"), &executor, err) < 0)
         return -1;

@@ -84,10 +84,9 @@ int df_widen_executor(struct df_cli *cli, const cJSON *executor, const cJSON *na
     const char *name = df_json_str(executor, "metadata.name");
     DF_JSON cJSON *wide = NULL, *patch = cJSON_CreateObject();
     DF_FREE char *why = NULL, *path = df_path("executors", name, NULL);
-    cJSON *spec = patch ? df_json_object_at(patch, "spec") : NULL;
-    if (!spec || !path)
-        return df_fail_oom(err);
-    if (find_wider(cli, executor, named, &wide, &why, err) < 0)
+    cJSON *spec = df_json_object_at(patch, "spec");
+    if (df_check_alloc(spec, err) < 0 || df_check_alloc(path, err) < 0 ||
+        find_wider(cli, executor, named, &wide, &why, err) < 0)
         return -1;
     if (!wide)
         return 0;
@@ -95,9 +94,8 @@ int df_widen_executor(struct df_cli *cli, const cJSON *executor, const cJSON *na
     DF_FREE char *line =
         df_strf("executor %s changed: %s%s%sits source is %s, folder %s", name,
                 why ? "the module names " : "", why ? why : "", why ? ", so " : "", url, folder);
-    if (!line)
-        return df_fail_oom(err);
-    if (df_json_add(spec, "source", cJSON_Duplicate(wide, true), err) < 0 ||
+    if (df_check_alloc(line, err) < 0 ||
+        df_json_add(spec, "source", cJSON_Duplicate(wide, true), err) < 0 ||
         df_cli_call(cli, "PATCH", path, patch, NULL, err) < 0)
         return -1;
     df_cli_note("%s", line);

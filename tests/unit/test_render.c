@@ -532,6 +532,21 @@ static void steps_of_terrakube_are_explained_without_runs_and_executors(void **s
     assert_null(df_reason_of_terrakube("Nonsense"));
 }
 
+/* Without memory for its path no request is sent, and the server is not even looked for. */
+static void a_path_or_text_that_is_missing_is_out_of_memory(void **state)
+{
+    (void)state;
+    struct df_cli cli = {0};
+    struct df_err asked = {0}, listed = {0}, printed = {0};
+    cJSON *items = NULL;
+    assert_int_equal(df_cli_call(&cli, "GET", NULL, NULL, NULL, &asked), -1);
+    assert_int_equal(df_cli_list(&cli, NULL, &items, &listed), -1);
+    assert_int_equal(df_cli_print(NULL, &printed), -1);
+    assert_string_equal(asked.message, "out of memory");
+    assert_string_equal(listed.message, "out of memory");
+    assert_string_equal(printed.message, "out of memory");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -557,6 +572,7 @@ int main(void)
         cmocka_unit_test(reasons_are_sentences_and_known_once),
         cmocka_unit_test(a_step_has_an_owner_wherever_it_comes_from),
         cmocka_unit_test(steps_of_terrakube_are_explained_without_runs_and_executors),
+        cmocka_unit_test(a_path_or_text_that_is_missing_is_out_of_memory),
     };
     return cmocka_run_group_tests_name("render", tests, NULL, NULL);
 }

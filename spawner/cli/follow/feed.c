@@ -127,9 +127,7 @@ static int start_reader(struct reader *r, const struct df_feed_source *source, s
     r->stream = source->stream;
     (void)snprintf(r->last_id, sizeof(r->last_id), "%s", source->last_id ? source->last_id : "");
     r->path = strdup(source->path);
-    if (!r->path)
-        return df_fail_oom(err);
-    if (df_client_new(source->address, &r->client, err) < 0)
+    if (df_check_alloc(r->path, err) < 0 || df_client_new(source->address, &r->client, err) < 0)
         return -1;
     int e = pthread_create(&r->thread, NULL, read_stream, r);
     return e ? df_fail_errno(err, e, "start a thread") : 0;

@@ -257,8 +257,7 @@ static int give_up(struct follow *f, const char *name, struct df_err *err)
     if (post(f, "cancel", err) < 0 && !df_streq(err->reason, "WrongState"))
         return unless_lost(f, -1, err);
     f->canceled = true;
-    f->behind = strdup(name);
-    return f->behind ? 0 : df_fail_oom(err);
+    return df_check_alloc(f->behind = strdup(name), err);
 }
 
 /* True if the run waits for approval and nobody has decided or canceled it. */
@@ -530,8 +529,6 @@ static void skip_past(struct follow *f)
 static int start(struct follow *f, struct df_err *err)
 {
     DF_FREE char *path = df_path("runs", f->run_name, NULL);
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(f->cli, "GET", path, NULL, &f->run, err) < 0)
         return -1;
     if (f->o->skip_past)

@@ -19,8 +19,6 @@ int df_summary_tasks(struct df_cli *cli, const char *run, cJSON **ret, struct df
     DF_FREE char *escaped = label ? df_url_escape(label) : NULL;
     DF_FREE char *path = escaped ? df_strf("/v1/taskactions?label=%s", escaped) : NULL;
     DF_JSON cJSON *newest_first = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_list(cli, path, &newest_first, err) < 0)
         return -1;
     cJSON *tasks = cJSON_CreateArray();

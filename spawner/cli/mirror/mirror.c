@@ -188,16 +188,14 @@ static int begin(const struct df_cli *cli, struct mirroring *m, struct df_err *e
         df_mirror_tool_find(df_arg(&cli->args, "tool"), &m->tool, err) < 0 ||
         df_mirror_store_open(df_cli_word(cli, 0), &m->store, err) < 0)
         return -1;
-    m->into = df_fs_join(m->store.stage, "into");
-    return m->into ? 0 : df_fail_oom(err);
+    return df_check_alloc(m->into = df_fs_join(m->store.stage, "into"), err);
 }
 
 static int print_summary(const struct mirroring *m, struct df_err *err)
 {
-    DF_FREE char *text = df_strf("%s: %lld added, %lld there, %lld failed, %.1f MiB\n",
-                                 m->store.directory, (long long)m->added, (long long)m->there,
-                                 (long long)m->failed, (double)m->bytes / (double)DF_MIB);
-    return text ? df_cli_print(text, err) : df_fail_oom(err);
+    return df_cli_printf(err, "%s: %lld added, %lld there, %lld failed, %.1f MiB\n",
+                         m->store.directory, (long long)m->added, (long long)m->there,
+                         (long long)m->failed, (double)m->bytes / (double)DF_MIB);
 }
 
 int df_cmd_mirror(struct df_cli *cli, struct df_err *err)

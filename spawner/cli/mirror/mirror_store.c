@@ -40,13 +40,9 @@ int df_mirror_store_open(const char *directory, struct df_mirror_store *ret, str
     if (!realpath(directory, real))
         return df_fail_errno(err, errno, "%s", directory);
     s.directory = strdup(real);
-    if (!s.directory)
-        return df_fail_oom(err);
-    if (lock_store(&s, err) < 0)
+    if (df_check_alloc(s.directory, err) < 0 || lock_store(&s, err) < 0)
         return -1;
     s.stage = df_fs_join(real, STAGE);
-    if (!s.stage)
-        return df_fail_oom(err);
     if (df_fs_remove_tree(s.stage, err) < 0 || df_fs_mkdirs(s.stage, 0700, err) < 0)
         return -1;
     *ret = s;
@@ -71,9 +67,7 @@ int df_mirror_store_put(const struct df_mirror_store *s, const char *archive,
     DF_FREE char *place = df_provider_archive_path(s->directory, &p->archive);
     DF_FREE char *parent = df_strf("%s/%s", s->directory, p->archive.source);
     DF_CLOSE int fd = open(archive, O_RDONLY | O_CLOEXEC);
-    if (!place || !parent)
-        return df_fail_oom(err);
-    if (df_fs_mkdirs(parent, 0755, err) < 0)
+    if (df_check_alloc(place, err) < 0 || df_fs_mkdirs(parent, 0755, err) < 0)
         return -1;
     /* Others may serve it: a tool's umask does not count. */
     if (fd < 0 || fchmod(fd, 0644) < 0 || fsync(fd) < 0 || rename(archive, place) < 0)

@@ -126,14 +126,13 @@ static int write_module(const char *module, const struct df_mirror_package *p, s
         return -1;
     DF_FREE char *path = df_fs_join(module, "main.tf.json");
     DF_JSON cJSON *doc = cJSON_CreateObject();
-    cJSON *settings = doc ? df_json_object_at(doc, "terraform") : NULL;
-    cJSON *required = settings ? df_json_object_at(settings, "required_providers") : NULL;
-    cJSON *provider = required ? df_json_object_at(required, "mirrored") : NULL;
+    cJSON *settings = df_json_object_at(doc, "terraform");
+    cJSON *required = df_json_object_at(settings, "required_providers");
+    cJSON *provider = df_json_object_at(required, "mirrored");
     DF_FREE char *version = df_strf("= %s", p->archive.version);
-    if (!provider || !version || !path)
-        return df_fail_oom(err);
-    if (df_json_add_str(provider, "source", p->archive.source, err) < 0 ||
-        df_json_add_str(provider, "version", version, err) < 0)
+    if (df_check_alloc(version, err) < 0 || df_check_alloc(path, err) < 0 ||
+        df_json_put(provider, err, DF_STR("source", p->archive.source),
+                    DF_STR("version", version)) < 0)
         return -1;
     DF_FREE char *text = df_json_print(doc);
     return text ? df_fs_write(path, text, strlen(text), 0600, err) : df_fail_oom(err);

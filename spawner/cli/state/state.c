@@ -17,8 +17,6 @@ static int get_state(struct df_cli *cli, const char *what, cJSON **ret, struct d
     if (df_cli_name(cli, 0, "executor", &executor, err) < 0)
         return -1;
     DF_FREE char *path = df_path("executors", executor, "state", what, NULL);
-    if (!path)
-        return df_fail_oom(err);
     return df_cli_call(cli, "GET", path, NULL, ret, err);
 }
 
@@ -84,7 +82,7 @@ static int print_versions(const struct df_cli *cli, const cJSON *versions, const
 static int get_executor(struct df_cli *cli, const char *name, cJSON **ret, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", name, NULL);
-    return path ? df_cli_call(cli, "GET", path, NULL, ret, err) : df_fail_oom(err);
+    return df_cli_call(cli, "GET", path, NULL, ret, err);
 }
 
 /* why: of the service, and says where the state is. */
@@ -131,8 +129,6 @@ int df_cmd_state_show(struct df_cli *cli, struct df_err *err)
     DF_FREE char *path = version
                              ? df_path("executors", executor, "state", "versions", version, NULL)
                              : df_path("executors", executor, "state", NULL);
-    if (!path)
-        return df_fail_oom(err);
     return df_client_download(cli->client, path, STDOUT_FILENO, err);
 }
 
@@ -142,16 +138,14 @@ static int rollback_managed(struct df_cli *cli, const char *executor, const char
     DF_FREE char *path = df_path("executors", executor, "state", "rollback", NULL);
     DF_JSON cJSON *body = cJSON_CreateObject();
     int64_t number = 0;
-    if (!path || !body)
-        return df_fail_oom(err);
     if (version_number(version, &number, err) < 0 ||
         df_json_add_num(body, "version", (double)number, err) < 0 ||
         df_cli_call(cli, "POST", path, body, NULL, err) < 0)
         return -1;
-    DF_FREE char *line = df_strf("The state of %s is that of version %lld again, as a new version; "
-                                 "a dry-run shows what it means.\n",
-                                 executor, (long long)number);
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err,
+                         "The state of %s is that of version %lld again, as a new version; "
+                         "a dry-run shows what it means.\n",
+                         executor, (long long)number);
 }
 
 /* A bucket names its versions itself, some stores with a number; who has the state says whose the word
@@ -185,13 +179,11 @@ static int lock_info(const struct df_cli *cli, cJSON **ret, struct df_err *err)
     DF_JSON cJSON *info = cJSON_CreateObject();
     const char *reason = df_arg(&cli->args, "reason");
     (void)who_am_i(who);
-    if (df_uuid(id, err) < 0 || df_json_add_str(info, "ID", id, err) < 0 ||
-        df_json_add_str(info, "Operation", "dayfly state lock", err) < 0 ||
-        df_json_add_str(info, "Info", reason ? reason : "", err) < 0 ||
-        df_json_add_str(info, "Who", who, err) < 0 ||
-        df_json_add_str(info, "Version", DF_VERSION, err) < 0 ||
-        df_json_add_time(info, "Created", df_real_us(), err) < 0 ||
-        df_json_add_str(info, "Path", "", err) < 0)
+    if (df_uuid(id, err) < 0 ||
+        df_json_put(info, err, DF_STR("ID", id), DF_STR("Operation", "dayfly state lock"),
+                    DF_STR("Info", reason ? reason : ""), DF_STR("Who", who),
+                    DF_STR("Version", DF_VERSION), DF_TIME("Created", df_real_us()),
+                    DF_STR("Path", "")) < 0)
         return -1;
     *ret = DF_TAKE(info);
     return 0;
@@ -204,13 +196,10 @@ int df_cmd_state_lock(struct df_cli *cli, struct df_err *err)
         return -1;
     DF_FREE char *path = df_path("executors", executor, "state", NULL);
     DF_JSON cJSON *info = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (lock_info(cli, &info, err) < 0 || df_cli_call(cli, "LOCK", path, info, NULL, err) < 0)
         return -1;
-    DF_FREE char *line =
-        df_strf("The state of %s is locked until `dayfly state unlock %s`.\n", executor, executor);
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err, "The state of %s is locked until `dayfly state unlock %s`.\n",
+                         executor, executor);
 }
 
 /* Fails if an ID is given and the lock has another one: only the named lock may be released. */
@@ -240,8 +229,6 @@ int df_cmd_state_unlock(struct df_cli *cli, struct df_err *err)
         return -1;
     DF_FREE char *path = df_path("executors", executor, "state", "lock", NULL);
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "DELETE", path, NULL, NULL, err) < 0)
         return -1;
     add_lock(lock, &text);

@@ -11,7 +11,7 @@ static int list_errored(struct df_cli *cli, cJSON **ret, struct df_err *err)
     if (df_cli_name(cli, 0, "executor", &executor, err) < 0)
         return -1;
     DF_FREE char *path = df_path("executors", executor, "state", "errored", NULL);
-    return path ? df_cli_call(cli, "GET", path, NULL, ret, err) : df_fail_oom(err);
+    return df_cli_call(cli, "GET", path, NULL, ret, err);
 }
 
 int df_cmd_state_errored(struct df_cli *cli, struct df_err *err)
@@ -48,8 +48,7 @@ static int find_step(struct df_cli *cli, char **ret, struct df_err *err)
     const char *named = df_cli_word(cli, 1);
     if (!named)
         return pick_errored(cli, ret, err);
-    *ret = strdup(named);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strdup(named), err);
 }
 
 int df_cmd_state_push_errored(struct df_cli *cli, struct df_err *err)
@@ -115,8 +114,8 @@ int df_cmd_state_discard_errored(struct df_cli *cli, struct df_err *err)
         return -1; /* if the answer was lost, it may be deleted: the file stays */
     if (saved)
         df_cli_note("the errored state is in %s (with its secrets)", file);
-    DF_FREE char *line = df_strf("The errored state of %s is not kept any more; runs go on with "
-                                 "the stored state.\n",
-                                 executor);
-    return line ? df_cli_print(line, err) : df_fail_oom(err);
+    return df_cli_printf(err,
+                         "The errored state of %s is not kept any more; runs go on with "
+                         "the stored state.\n",
+                         executor);
 }

@@ -102,7 +102,7 @@ static int run(const char *const *argv, const struct df_strs *env, int signals_f
 static int check_storage(struct df_cli *cli, const char *executor, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", executor, "state", "lock", NULL);
-    return path ? df_cli_call(cli, "GET", path, NULL, NULL, err) : df_fail_oom(err);
+    return df_cli_call(cli, "GET", path, NULL, NULL, err);
 }
 
 /* The command works on the stored state. Whoever runs it decides: it may be what mends the state. */
@@ -111,8 +111,6 @@ static int warn_of_errored(struct df_cli *cli, const char *executor, struct df_e
     DF_FREE char *path = df_path("executors", executor, NULL);
     DF_JSON cJSON *doc = NULL;
     char words[256];
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &doc, err) < 0)
         return -1;
     df_errored_words(doc, words, sizeof(words));
@@ -136,9 +134,7 @@ int df_cmd_state_exec(struct df_cli *cli, struct df_err *err)
     DF_SECRET_STRS struct df_strs env = {0}; /* with the token */
     DF_FREE const char **argv = command_of(cli);
     const char *executor = NULL;
-    if (!argv)
-        return df_fail_oom(err);
-    if (df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
+    if (df_check_alloc(argv, err) < 0 || df_cli_name(cli, 0, "executor", &executor, err) < 0 ||
         df_signals_open(&signals_fd, err) < 0 || df_cli_connect(cli, err) < 0 ||
         check_storage(cli, executor, err) < 0 || warn_of_errored(cli, executor, err) < 0)
         return -1;

@@ -47,9 +47,7 @@ static int add_options(const struct df_cli *cli, cJSON *target, struct df_err *e
         return -1;
     for (size_t i = 0; (setting = df_arg_nth(&cli->args, "setting", i)); i++) {
         cJSON *config = df_json_object_at(target, "config");
-        if (!config)
-            return df_fail_oom(err);
-        if (add_setting(config, setting, err) < 0)
+        if (df_check_alloc(config, err) < 0 || add_setting(config, setting, err) < 0)
             return -1;
     }
     return 0;
@@ -81,8 +79,6 @@ static int former_target(struct df_cli *cli, const char *executor, cJSON **ret, 
 {
     DF_FREE char *path = df_path("executors", executor, NULL);
     DF_JSON cJSON *doc = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, &doc, err) < 0)
         return -1;
     const cJSON *former = df_json_at(doc, "status.formerStorage.storage");
@@ -91,8 +87,7 @@ static int former_target(struct df_cli *cli, const char *executor, cJSON **ret, 
                        "executor %s keeps no state at an earlier place; name the new storage with "
                        "--to",
                        executor);
-    *ret = cJSON_Duplicate(former, true);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = cJSON_Duplicate(former, true), err);
 }
 
 /* ---- requests ---- */
@@ -137,8 +132,8 @@ static int request(struct df_cli *cli, const char *executor, cJSON *target, stru
     DF_CLOSE int signals_fd = -1;
     DF_SECRET_JSON cJSON *body = cJSON_CreateObject();
     struct df_err why = {0};
-    if (df_json_add(body, "moveTo", target, err) < 0 ||
-        df_json_add_str(body, "action", df_action_name(DF_ACTION_STATE), err) < 0 ||
+    if (df_json_put(body, err, DF_ITEM("moveTo", target),
+                    DF_STR("action", df_action_name(DF_ACTION_STATE))) < 0 ||
         df_json_append_str(df_json_array_at(body, "command"), "migrate", err) < 0 ||
         df_signals_open(&signals_fd, err) < 0)
         return -1;
@@ -157,9 +152,7 @@ static int confirm(struct df_cli *cli, const char *executor, struct df_err *err)
     DF_FREE char *line = df_strf("The earlier place of the state of %s is forgotten. What it holds "
                                  "is left as it is.\n",
                                  executor);
-    if (!path || !line)
-        return df_fail_oom(err);
-    if (df_cli_call(cli, "DELETE", path, NULL, NULL, err) < 0)
+    if (df_check_alloc(line, err) < 0 || df_cli_call(cli, "DELETE", path, NULL, NULL, err) < 0)
         return -1;
     return df_cli_print(line, err);
 }

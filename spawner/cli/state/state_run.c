@@ -12,9 +12,7 @@ static int request_of(const struct df_cli *cli, const char *name, const char *co
                       size_t count, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *body = cJSON_CreateObject();
-    cJSON *command = body ? df_json_array_at(body, "command") : NULL;
-    if (!command)
-        return df_fail_oom(err);
+    cJSON *command = df_json_array_at(body, "command");
     if (df_json_add_str(body, "action", df_action_name(DF_ACTION_STATE), err) < 0 ||
         df_json_append_str(command, name, err) < 0 ||
         (df_arg_given(&cli->args, "dry-run") && df_json_append_str(command, "-dry-run", err) < 0))
@@ -84,8 +82,6 @@ static int last_lock(struct df_cli *cli, const char *executor, char **ret, struc
     DF_FREE char *path = df_path("executors", executor, "runs", NULL);
     DF_JSON cJSON *runs = NULL;
     const cJSON *run = NULL, *newest = NULL;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_list(cli, path, &runs, err) < 0)
         return -1;
     cJSON_ArrayForEach (run, runs) {
