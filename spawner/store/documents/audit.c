@@ -81,9 +81,8 @@ static int append_entry(struct df_audit *a, cJSON *trail, const cJSON *entry, st
     if (!text)
         return df_fail_oom(err);
     a->last_id = id;
-    if (df_json_add_str(item, "id", text, err) < 0)
-        return -1;
-    return df_json_add(item, "entry", cJSON_Duplicate(entry, true), err);
+    return df_json_put(item, err, DF_STR("id", text),
+                       DF_ITEM("entry", cJSON_Duplicate(entry, true)));
 }
 
 static int check_size(const cJSON *entry, struct df_err *err)
@@ -105,9 +104,7 @@ static int add_to_open(struct df_audit *a, const cJSON *entry, struct df_err *er
     if (!a->open || cJSON_GetArraySize(df_json_at(a->open, "entries")) >= DF_LIMIT_AUDIT_ENTRIES)
         return 1;
     DF_JSON cJSON *next = cJSON_Duplicate(a->open, true);
-    if (!next)
-        return df_fail_oom(err);
-    if (append_entry(a, next, entry, err) < 0)
+    if (df_check_alloc(next, err) < 0 || append_entry(a, next, entry, err) < 0)
         return -1;
     const struct df_kube_at where = trail_at(a, df_kube_name(next));
     int result = df_kube_update(a->kube, &where, next, &answer, &why);
@@ -221,8 +218,7 @@ static int begin_reading(void *arg, const char *version, struct df_err *err)
     struct reading *r = arg;
     (void)version;
     cJSON_Delete(r->found);
-    r->found = cJSON_CreateArray();
-    return r->found ? 0 : df_fail_oom(err);
+    return df_check_alloc(r->found = cJSON_CreateArray(), err);
 }
 
 static int read_trail(void *arg, const cJSON *trail, struct df_err *err)
@@ -248,15 +244,12 @@ static int take_page(const cJSON *const *items, int count, int limit, cJSON **re
                      int64_t *ret_last, struct df_err *err)
 {
     DF_JSON cJSON *page = cJSON_CreateArray();
-    if (!page)
-        return df_fail_oom(err);
     int taken = count < limit ? count : limit;
     for (int i = 0; i < taken; i++)
         if (df_json_append(page, cJSON_Duplicate(df_json_at(items[i], "entry"), true), err) < 0)
             return -1;
     *ret_last = taken < count ? id_of(items[taken - 1]) : 0;
-    *ret = DF_TAKE(page);
-    return 0;
+    return df_check_alloc(*ret = DF_TAKE(page), err);
 }
 
 static int sort_page(const cJSON *found, int limit, cJSON **ret, char **ret_cursor,

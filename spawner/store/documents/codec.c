@@ -138,9 +138,8 @@ static int reduce_metadata(cJSON *metadata, struct df_err *err)
 static int show_labels(cJSON *metadata, const cJSON *service, struct df_err *err)
 {
     DF_JSON cJSON *labels = cJSON_CreateObject();
-    if (!labels)
-        return df_fail_oom(err);
-    if (pick_labels(labels, member_of(metadata, "labels"), false, err) < 0 ||
+    if (df_check_alloc(labels, err) < 0 ||
+        pick_labels(labels, member_of(metadata, "labels"), false, err) < 0 ||
         pick_labels(labels, member_of(service, "labels"), true, err) < 0)
         return -1;
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, "labels");
@@ -185,11 +184,9 @@ int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err)
     cJSON *metadata = df_json_object_at(resource, "metadata"), *spec = member_of(resource, "spec");
     cJSON *status = member_of(resource, "status");
     DF_JSON cJSON *service = cJSON_DetachItemFromObjectCaseSensitive(status, SERVICE);
-    if (!metadata)
-        return df_fail_oom(err);
-    if (set_type(resource, kind, DF_API_VERSION, err) < 0 || reduce_metadata(metadata, err) < 0 ||
-        show_uid(metadata, service, err) < 0 || show_labels(metadata, service, err) < 0 ||
-        show_spec(kind, spec, service, err) < 0)
+    if (df_check_alloc(metadata, err) < 0 || set_type(resource, kind, DF_API_VERSION, err) < 0 ||
+        reduce_metadata(metadata, err) < 0 || show_uid(metadata, service, err) < 0 ||
+        show_labels(metadata, service, err) < 0 || show_spec(kind, spec, service, err) < 0)
         return -1;
     if (!service || is_empty(status))
         cJSON_DeleteItemFromObjectCaseSensitive(resource, "status");
@@ -254,9 +251,8 @@ static int new_metadata(cJSON *metadata, const cJSON *doc, const char *name_spac
 {
     cJSON *labels = df_json_object_at(metadata, "labels");
     cJSON *finalizers = df_json_array_at(metadata, "finalizers");
-    if (!labels || !finalizers)
-        return df_fail_oom(err);
-    if (df_json_add_str(metadata, "name", df_json_str(doc, "metadata.name"), err) < 0 ||
+    if (df_check_alloc(labels, err) < 0 || df_check_alloc(finalizers, err) < 0 ||
+        df_json_add_str(metadata, "name", df_json_str(doc, "metadata.name"), err) < 0 ||
         df_json_add_str(metadata, "namespace", name_space, err) < 0 ||
         borrow_item(metadata, "annotations", df_json_at(doc, "metadata.annotations"), err) < 0 ||
         new_labels(labels, doc, err) < 0)
@@ -278,11 +274,10 @@ int df_codec_new(enum df_kind kind, const char *api_version, const cJSON *doc,
                  const char *name_space, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *resource = new_resource(kind, api_version);
-    cJSON *metadata = resource ? df_json_object_at(resource, "metadata") : NULL;
-    cJSON *spec = resource ? df_json_object_at(resource, "spec") : NULL;
-    if (!metadata || !spec)
-        return df_fail_oom(err);
-    if (new_metadata(metadata, doc, name_space, err) < 0 ||
+    cJSON *metadata = df_json_object_at(resource, "metadata");
+    cJSON *spec = df_json_object_at(resource, "spec");
+    if (df_check_alloc(metadata, err) < 0 || df_check_alloc(spec, err) < 0 ||
+        new_metadata(metadata, doc, name_space, err) < 0 ||
         new_spec(kind, spec, df_json_at(doc, "spec"), err) < 0)
         return -1;
     *ret = DF_TAKE(resource);
@@ -345,8 +340,7 @@ static int main_labels(cJSON *labels, const cJSON *doc, const cJSON *resource, s
 
 static int add_finalizer(cJSON *metadata, struct df_err *err)
 {
-    cJSON *finalizers = df_json_array_at(metadata, "finalizers");
-    return finalizers ? df_json_append_str(finalizers, DF_FINALIZER, err) : df_fail_oom(err);
+    return df_json_append_str(df_json_array_at(metadata, "finalizers"), DF_FINALIZER, err);
 }
 
 /* Copies the resource without status and managed fields, and with these labels, annotations and
@@ -379,9 +373,8 @@ int df_codec_main(enum df_kind kind, const char *api_version, const cJSON *doc,
     DF_JSON cJSON *main = NULL;
     const cJSON *old_spec = member_of(resource, "spec");
     const cJSON *old_labels = df_json_at(resource, "metadata.labels");
-    if (!spec || !labels)
-        return df_fail_oom(err);
-    if (main_spec(kind, spec, doc, old_spec, err) < 0 ||
+    if (df_check_alloc(spec, err) < 0 || df_check_alloc(labels, err) < 0 ||
+        main_spec(kind, spec, doc, old_spec, err) < 0 ||
         main_labels(labels, doc, resource, err) < 0)
         return -1;
     bool guarded = has_finalizer(resource) || df_kube_is_deleted(resource);
@@ -421,10 +414,9 @@ static int service_part(enum df_kind kind, cJSON *service, const cJSON *doc, con
     const char *order = df_json_str(resource, "status." SERVICE ".order");
     const char *version = df_json_str(resource, "metadata.resourceVersion");
     cJSON *labels = df_json_object_at(service, "labels");
-    if (!labels)
-        return df_fail_oom(err);
-    if (df_json_add_str(service, "order", order ? order : version, err) < 0 ||
-        df_json_add_str(service, "uid", df_codec_uid(resource), err) < 0 ||
+    if (df_check_alloc(labels, err) < 0 ||
+        df_json_put(service, err, DF_STR("order", order ? order : version),
+                    DF_STR("uid", df_codec_uid(resource))) < 0 ||
         pick_labels(labels, df_json_at(doc, "metadata.labels"), true, err) < 0)
         return -1;
     return service_spec(kind, service, doc, resource, err);
@@ -434,7 +426,7 @@ static int whole_status(enum df_kind kind, const cJSON *doc, const cJSON *resour
                         struct df_err *err)
 {
     DF_JSON cJSON *status = cJSON_CreateObject();
-    cJSON *service = status ? df_json_object_at(status, SERVICE) : NULL;
+    cJSON *service = df_json_object_at(status, SERVICE);
     const cJSON *item;
     if (!service)
         return df_fail_oom(err);
@@ -458,7 +450,7 @@ int df_codec_status(enum df_kind kind, const char *api_version, const cJSON *doc
     if (same_item(status, member_of(resource, "status")))
         return 0;
     body = new_resource(kind, api_version);
-    cJSON *metadata = body ? df_json_object_at(body, "metadata") : NULL;
+    cJSON *metadata = df_json_object_at(body, "metadata");
     if (!metadata)
         return df_fail_oom(err);
     for (size_t i = 0; i < DF_ARRAY_SIZE(identity); i++)

@@ -271,7 +271,7 @@ static int sync_directory_of(const char *path, struct df_err *err)
     const char *slash = strrchr(path, '/');
     DF_FREE char *dir =
         slash ? strndup(path, slash == path ? 1 : (size_t)(slash - path)) : strdup(".");
-    return dir ? df_fs_sync_dir(dir, err) : df_fail_oom(err);
+    return df_fs_sync_dir(dir, err);
 }
 
 static int make_file(const char *path, struct df_err *err)

@@ -358,13 +358,11 @@ static int remove_finalizer(struct write *w, struct df_err *err)
 {
     const struct df_kube_at where = document_at(w->s, w->kind, w->name, NULL);
     DF_JSON cJSON *body = cJSON_CreateObject();
-    cJSON *metadata = body ? df_json_object_at(body, "metadata") : NULL;
+    cJSON *metadata = df_json_object_at(body, "metadata");
     cJSON *answer = NULL;
     struct df_err why = {0};
-    if (!metadata)
-        return df_fail_oom(err);
-    if (df_json_add_str(metadata, "uid", df_kube_uid(w->known), err) < 0 ||
-        df_json_add(metadata, "finalizers", df_codec_other_finalizers(w->known), err) < 0)
+    if (df_json_put(metadata, err, DF_STR("uid", df_kube_uid(w->known)),
+                    DF_ITEM("finalizers", df_codec_other_finalizers(w->known))) < 0)
         return -1;
     const struct df_kube_patch patch = {.type = DF_KUBE_PATCH_MERGE, .body = body};
     if (df_kube_patch(w->s->kube, &where, &patch, &answer, &why) == 0) {
@@ -473,9 +471,9 @@ static const struct df_store_ops kube_ops = {
 
 static int open_parts(struct kube_store *s, struct df_err *err)
 {
-    if (!s->group || !s->api_version || !s->name_space)
-        return df_fail_oom(err);
-    if (df_audit_open(s->kube, s->group, s->name_space, &s->audit, err) < 0)
+    if (df_check_alloc(s->group, err) < 0 || df_check_alloc(s->api_version, err) < 0 ||
+        df_check_alloc(s->name_space, err) < 0 ||
+        df_audit_open(s->kube, s->group, s->name_space, &s->audit, err) < 0)
         return -1;
     return df_informer_start(s->kube, s->group, s->name_space, &s->watchers, &s->informer, err);
 }

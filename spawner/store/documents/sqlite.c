@@ -109,8 +109,7 @@ static int look_at(struct df_store *store, const char *sql, enum df_kind kind, c
     return_reader(self(store), db);
     if (result < 0)
         return -1;
-    *ret = df_shared_new(document);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_shared_new(document), err);
 }
 
 static int look(struct df_store *store, enum df_kind kind, const char *name, const cJSON **ret,
@@ -160,9 +159,8 @@ static int page_of(struct df_db *db, const char *sql, const struct df_db_arg *ar
     DF_JSON cJSON *page = cJSON_CreateArray();
     DF_DB_STMT sqlite3_stmt *q = NULL;
     int64_t last = 0;
-    if (!page)
-        return df_fail_oom(err);
-    if (df_db_query(db, sql, args, &q, err) < 0 || read_page(db, q, limit, page, &last, err) < 0)
+    if (df_check_alloc(page, err) < 0 || df_db_query(db, sql, args, &q, err) < 0 ||
+        read_page(db, q, limit, page, &last, err) < 0)
         return -1;
     if (df_page_cursor(last, ret_cursor, err) < 0)
         return -1;
@@ -332,9 +330,8 @@ static int each_label(struct df_db *db, const char *sql, enum df_kind kind, int6
     const cJSON *label;
     cJSON_ArrayForEach (label, df_json_at(doc, "metadata.labels")) {
         DF_FREE char *text = df_strf("%s=%s", label->string, cJSON_GetStringValue(label));
-        if (!text)
-            return df_fail_oom(err);
-        if (df_db_run(db, sql, DF_DB_ARGS(DF_DB_I(kind), DF_DB_T(text), DF_DB_I(created)), err) < 0)
+        if (df_check_alloc(text, err) < 0 ||
+            df_db_run(db, sql, DF_DB_ARGS(DF_DB_I(kind), DF_DB_T(text), DF_DB_I(created)), err) < 0)
             return -1;
     }
     return 0;
@@ -377,9 +374,8 @@ static int stamp_new(struct change *c, const char *uid, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(c->stored, "metadata");
     char now[DF_TIME_LEN];
-    if (df_json_set_str(metadata, "uid", uid, err) < 0 ||
-        df_json_set(metadata, "generation", cJSON_CreateNumber(1), err) < 0 ||
-        df_json_set_str(metadata, "creationTimestamp", df_time_format(df_real_us(), now), err) < 0)
+    if (df_json_put(metadata, err, DF_STR("uid", uid), DF_NUM("generation", 1),
+                    DF_STR("creationTimestamp", df_time_format(df_real_us(), now))) < 0)
         return -1;
     return set_version(c, err);
 }
@@ -461,9 +457,7 @@ static int update_body(struct df_db *db, void *arg, struct df_err *err)
     if (df_backend_check_unchanged(c->kind, c->doc, &known, err) < 0)
         return -1;
     c->stored = cJSON_Duplicate(c->doc, true);
-    if (!c->stored)
-        return df_fail_oom(err);
-    if (stamp_changed(c, old, err) < 0)
+    if (df_check_alloc(c->stored, err) < 0 || stamp_changed(c, old, err) < 0)
         return -1;
     if (df_json_equal(c->stored, old))
         return 1;

@@ -31,11 +31,11 @@ int df_unclean_add(const char *data_directory, const struct df_holder *holder, s
     struct df_unclean known;
     df_unclean_read(data_directory, &known);
     DF_FREE char *path = file_of(data_directory);
-    DF_JSON cJSON *record = cJSON_CreateObject();
-    if (df_json_add_num(record, "count", (double)known.count + 1, err) < 0 ||
-        df_json_add_time(record, "noticedAt", df_real_us(), err) < 0 ||
-        df_json_add_str(record, "command", holder->command, err) < 0)
-        return -1;
+    DF_JSON cJSON *record =
+        df_json_object(DF_NUM("count", known.count + 1), DF_TIME("noticedAt", df_real_us()),
+                       DF_STR("command", holder->command));
+    if (!record)
+        return df_fail_oom(err);
     DF_FREE char *text = df_json_print(record);
     if (!path || !text)
         return df_fail_oom(err);

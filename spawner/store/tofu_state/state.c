@@ -88,9 +88,7 @@ int df_state_versions(struct df_states *s, const char *executor_uid, cJSON **ret
 {
     DF_STRS struct df_strs keys = {0};
     DF_JSON cJSON *list = cJSON_CreateArray();
-    if (!list)
-        return df_fail_oom(err);
-    if (df_state_list(s, executor_uid, &keys, err) < 0)
+    if (df_check_alloc(list, err) < 0 || df_state_list(s, executor_uid, &keys, err) < 0)
         return -1;
     for (size_t i = keys.len; i > 0; i--) {
         int64_t number = df_state_number_in(keys.items[i - 1]);

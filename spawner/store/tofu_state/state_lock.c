@@ -68,10 +68,8 @@ static int refuse_with_holder(cJSON *lock, cJSON **ret_holder, struct df_err *er
 
 static int fill_lock(cJSON *lock, const cJSON *info, const char *holder_step, struct df_err *err)
 {
-    if (df_json_add(lock, "info", cJSON_Duplicate(info, true), err) < 0 ||
-        df_json_add_str(lock, "holderStep", holder_step, err) < 0)
-        return -1;
-    return df_json_add_time(lock, "at", df_real_us(), err);
+    return df_json_put(lock, err, DF_ITEM("info", cJSON_Duplicate(info, true)),
+                       DF_STR("holderStep", holder_step), DF_TIME("at", df_real_us()));
 }
 
 /* CONFLICT if the lock exists. */
@@ -80,9 +78,8 @@ static int create_lock(struct df_states *s, const char *uid, const cJSON *info,
 {
     struct df_state_key key;
     DF_JSON cJSON *lock = cJSON_CreateObject();
-    if (!lock)
-        return df_fail_oom(err);
-    if (lock_key(uid, &key, err) < 0 || fill_lock(lock, info, holder_step, err) < 0)
+    if (df_check_alloc(lock, err) < 0 || lock_key(uid, &key, err) < 0 ||
+        fill_lock(lock, info, holder_step, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(lock);
     if (!text)

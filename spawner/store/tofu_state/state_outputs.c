@@ -255,9 +255,7 @@ static int describe_errored(struct df_states *s, const struct df_state_key *key,
         return -1;
     if (!opened || df_state_scan(fd, &head, &why) < 0)
         return df_json_add_str(entry, "problem", why.message, err);
-    if (df_json_add_num(entry, "serial", (double)head.serial, err) < 0)
-        return -1;
-    return df_json_add_str(entry, "lineage", head.lineage, err);
+    return df_json_put(entry, err, DF_NUM("serial", head.serial), DF_STR("lineage", head.lineage));
 }
 
 static int list_errored(struct df_states *s, const char *uid, const char *step, cJSON *list,
@@ -283,9 +281,7 @@ int df_state_errored(struct df_states *s, const char *executor_uid, cJSON **ret,
 {
     DF_STRS struct df_strs steps = {0};
     DF_JSON cJSON *list = cJSON_CreateArray();
-    if (!list)
-        return df_fail_oom(err);
-    if (df_state_errored_steps(s, executor_uid, &steps, err) < 0)
+    if (df_check_alloc(list, err) < 0 || df_state_errored_steps(s, executor_uid, &steps, err) < 0)
         return -1;
     for (size_t i = 0; i < steps.len; i++)
         if (list_errored(s, executor_uid, steps.items[i], list, err) < 0)

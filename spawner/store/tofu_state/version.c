@@ -441,17 +441,12 @@ int df_state_open_current(struct df_states *s, const char *uid, int *ret_fd, int
 static int fill_meta(cJSON *meta, const struct df_state_version *v,
                      const struct df_state_writer *by, struct df_err *err)
 {
-    if (df_json_add_num(meta, "version", (double)v->number, err) < 0 ||
-        df_json_add_num(meta, "serial", (double)v->serial, err) < 0 ||
-        df_json_add_str(meta, "lineage", v->lineage, err) < 0 ||
-        df_json_add_num(meta, "size", (double)v->size, err) < 0 ||
-        df_json_add_str(meta, "sha256", v->sha256, err) < 0 ||
-        df_json_add_num(meta, "storedSize", (double)v->stored_size, err) < 0 ||
-        df_json_add_str(meta, "keyId", v->key_id, err) < 0 ||
-        df_json_add_time(meta, "createdAt", df_real_us(), err) < 0 ||
-        df_json_add_str(meta, "run", by->run, err) < 0 ||
-        df_json_add_str(meta, "step", by->step_uid, err) < 0 ||
-        df_json_add_str(meta, "actor", by->actor, err) < 0)
+    if (df_json_put(meta, err, DF_NUM("version", v->number), DF_NUM("serial", v->serial),
+                    DF_STR("lineage", v->lineage), DF_NUM("size", v->size),
+                    DF_STR("sha256", v->sha256), DF_NUM("storedSize", v->stored_size),
+                    DF_STR("keyId", v->key_id), DF_TIME("createdAt", df_real_us()),
+                    DF_STR("run", by->run), DF_STR("step", by->step_uid),
+                    DF_STR("actor", by->actor)) < 0)
         return -1;
     return v->rollback_of ? df_json_add_num(meta, "rollbackOf", (double)v->rollback_of, err) : 0;
 }
@@ -461,9 +456,7 @@ static int describe(const struct df_state_version *v, const struct df_state_writ
                     struct df_err *err)
 {
     DF_JSON cJSON *meta = cJSON_CreateObject();
-    if (!meta)
-        return df_fail_oom(err);
-    if (fill_meta(meta, v, by, err) < 0)
+    if (df_check_alloc(meta, err) < 0 || fill_meta(meta, v, by, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(meta);
     DF_FREE char *line = text ? df_strf("%s\n", text) : NULL;

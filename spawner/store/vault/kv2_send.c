@@ -93,9 +93,7 @@ int df_kv2_send(const struct df_kv2_server *server, const struct df_kv2_request 
         (void)df_strs_addf(&headers, "X-Vault-Namespace: %s", server->name_space);
     if (request->token)
         (void)df_strs_addf(&headers, "X-Vault-Token: %s", request->token);
-    if (!url)
-        return df_fail_oom(err);
-    if (df_strs_check(&headers, err) < 0)
+    if (df_check_alloc(url, err) < 0 || df_strs_check(&headers, err) < 0)
         return -1;
     struct df_http_request req = DF_HTTP_REQUEST(request->method, url);
     req.headers = &headers;

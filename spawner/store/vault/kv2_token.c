@@ -45,9 +45,8 @@ static int print_login(const cJSON *kubernetes, char **ret, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *body = cJSON_CreateObject();
     char *jwt = NULL;
-    if (!body)
-        return df_fail_oom(err);
-    if (read_file(df_json_str(kubernetes, "tokenFile"), &jwt, err) < 0)
+    if (df_check_alloc(body, err) < 0 ||
+        read_file(df_json_str(kubernetes, "tokenFile"), &jwt, err) < 0)
         return -1;
     int result = df_json_add_str(body, "role", df_json_str(kubernetes, "role"), err) < 0
                      ? -1
@@ -55,8 +54,7 @@ static int print_login(const cJSON *kubernetes, char **ret, struct df_err *err)
     df_str_wipe(&jwt);
     if (result < 0)
         return -1;
-    *ret = df_json_print(body);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_json_print(body), err);
 }
 
 /* The token is replaced after two thirds of its life, and not used any more. */
@@ -82,9 +80,7 @@ static int log_in(void *arg, struct df_token *ret, struct df_err *err)
     DF_SECRET_JSON cJSON *answer = NULL;
     char *body = NULL;
     int status = 0;
-    if (!path)
-        return df_fail_oom(err);
-    if (print_login(kubernetes, &body, err) < 0)
+    if (df_check_alloc(path, err) < 0 || print_login(kubernetes, &body, err) < 0)
         return -1;
     const struct df_kv2_request request = {.method = "POST", .path = path, .body = body};
     int result = df_kv2_send(&t->server, &request, &status, &answer, err);

@@ -90,9 +90,7 @@ static int open_secret(const struct files_vault *v, const char *name, int *ret_f
 {
     STREAM *d = NULL;
     DF_FREE char *path = df_fs_join(v->directory, name);
-    if (!path)
-        return df_fail_oom(err);
-    if (open_directory(v, &d, err) < 0)
+    if (df_check_alloc(path, err) < 0 || open_directory(v, &d, err) < 0)
         return -1;
     DF_CLOSE int fd = openat(dirfd(d), name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (fd < 0 && errno == ENOENT)
@@ -160,9 +158,7 @@ static int get_files(struct df_vault *vault, const char *name, cJSON **ret, stru
         DF_SECRET_JSON cJSON *values = cJSON_CreateObject();
         DF_CLOSE int fd = -1;
         struct df_err why = {0};
-        if (!values)
-            return df_fail_oom(err);
-        if (open_secret(v, name, &fd, err) < 0)
+        if (df_check_alloc(values, err) < 0 || open_secret(v, name, &fd, err) < 0)
             return -1;
         int result = add_values(values, fd, name, &why);
         bool replaced = was_replaced(v, name, fd);
@@ -185,9 +181,7 @@ static int list_files(struct df_vault *vault, bool of_runs, cJSON **ret, struct 
     DF_JSON cJSON *list = cJSON_CreateArray();
     STREAM *d = NULL;
     (void)of_runs;
-    if (!list)
-        return df_fail_oom(err);
-    if (open_directory(files_of(vault), &d, err) < 0)
+    if (df_check_alloc(list, err) < 0 || open_directory(files_of(vault), &d, err) < 0)
         return -1;
     for (struct dirent *entry; (entry = readdir(d));) {
         struct stat at;

@@ -65,9 +65,7 @@ int df_vault_integration_list(struct df_vault *v, cJSON **ret, struct df_err *er
 {
     DF_JSON cJSON *names = NULL, *list = cJSON_CreateArray();
     const cJSON *item;
-    if (!list)
-        return df_fail_oom(err);
-    if (v->ops->list(v, false, &names, err) < 0)
+    if (df_check_alloc(list, err) < 0 || v->ops->list(v, false, &names, err) < 0)
         return -1;
     cJSON_ArrayForEach (item, names) {
         const char *name = df_json_str(item, "name");
@@ -114,11 +112,9 @@ int df_vault_integration_put(struct df_vault *v, const char *name, const cJSON *
 int df_vault_integration_note(struct df_vault *v, const char *name, const char *by, int64_t now_us,
                               struct df_err *err)
 {
-    DF_JSON cJSON *use = cJSON_CreateObject();
+    DF_JSON cJSON *use = df_json_object(DF_TIME("at", now_us), DF_STR("by", by));
     if (!use)
         return df_fail_oom(err);
-    if (df_json_add_time(use, "at", now_us, err) < 0 || df_json_add_str(use, "by", by, err) < 0)
-        return -1;
     return put_key(v, name, LAST_USE, use, err);
 }
 

@@ -72,9 +72,7 @@ static int set_value(cJSON *secret, const char *key, const void *value, size_t n
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(2 * DF_LIMIT_SECRET_VALUE);
     cJSON *data = df_json_object_at(secret, "data");
-    if (!data)
-        return df_fail_oom(err);
-    if (df_base64_encode(value, n, false, &text, err) < 0)
+    if (df_check_alloc(data, err) < 0 || df_base64_encode(value, n, false, &text, err) < 0)
         return -1;
     return df_json_set_str(data, key, df_buf_str(&text), err);
 }
@@ -84,12 +82,10 @@ static int make_secret(const char *name, const char *label, const char *key, con
                        size_t n, cJSON **ret, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *secret = cJSON_CreateObject();
-    cJSON *metadata = secret ? df_json_object_at(secret, "metadata") : NULL;
-    cJSON *labels = metadata ? df_json_object_at(metadata, "labels") : NULL;
-    if (!labels)
-        return df_fail_oom(err);
-    if (df_json_add_str(secret, "apiVersion", "v1", err) < 0 ||
-        df_json_add_str(secret, "kind", "Secret", err) < 0 ||
+    cJSON *metadata = df_json_object_at(secret, "metadata");
+    cJSON *labels = df_json_object_at(metadata, "labels");
+    if (df_check_alloc(labels, err) < 0 ||
+        df_json_put(secret, err, DF_STR("apiVersion", "v1"), DF_STR("kind", "Secret")) < 0 ||
         df_json_add_str(metadata, "name", name, err) < 0 ||
         (label && df_json_add_str(labels, label, label_of(name), err) < 0) ||
         set_value(secret, key, value, n, err) < 0)
@@ -322,9 +318,7 @@ static int get(struct df_vault *vault, const char *name, cJSON **ret, struct df_
 {
     DF_SECRET_JSON cJSON *secret = NULL;
     DF_SECRET_JSON cJSON *values = cJSON_CreateObject();
-    if (!values)
-        return df_fail_oom(err);
-    if (read_secret(kube_of(vault), name, &secret, err) < 0)
+    if (df_check_alloc(values, err) < 0 || read_secret(kube_of(vault), name, &secret, err) < 0)
         return -1;
     if (!secret || !is_ours(name, secret) || cJSON_GetArraySize(data_of(secret)) == 0)
         return df_vault_no_secret(name, NULL, err);
@@ -341,9 +335,7 @@ static int get_use(struct df_vault *vault, const char *name, cJSON **ret, struct
 {
     DF_SECRET_JSON cJSON *secret = NULL;
     DF_JSON cJSON *use = cJSON_CreateObject();
-    if (!use)
-        return df_fail_oom(err);
-    if (read_secret(kube_of(vault), name, &secret, err) < 0)
+    if (df_check_alloc(use, err) < 0 || read_secret(kube_of(vault), name, &secret, err) < 0)
         return -1;
     if (!secret || !is_ours(name, secret) || cJSON_GetArraySize(data_of(secret)) == 0)
         return df_vault_no_secret(name, NULL, err);
@@ -382,9 +374,9 @@ static int add_listed(void *arg, const cJSON *secret, struct df_err *err)
         return 0;
     cJSON *entry = cJSON_CreateObject();
     if (df_json_append(arg, entry, err) < 0 ||
-        df_json_add_str(entry, "name", df_kube_name(secret), err) < 0 ||
-        df_json_add(entry, "keys", cJSON_CreateArray(), err) < 0 ||
-        df_json_add_str(entry, "updatedAt", updated_at(secret), err) < 0 ||
+        df_json_put(entry, err, DF_STR("name", df_kube_name(secret)),
+                    DF_ITEM("keys", cJSON_CreateArray()),
+                    DF_STR("updatedAt", updated_at(secret))) < 0 ||
         take_use(secret, entry, err) < 0)
         return -1;
     cJSON_ArrayForEach (item, data) {
@@ -414,9 +406,7 @@ int df_vault_kube_list(struct df_kube *kube, const char *name_space, cJSON **ret
 {
     DF_FREE char *copy = strdup(name_space);
     struct kube_vault v = {.kube = kube, .name_space = copy};
-    if (!copy)
-        return df_fail_oom(err);
-    if (list(&v.vault, false, ret, err) < 0)
+    if (df_check_alloc(copy, err) < 0 || list(&v.vault, false, ret, err) < 0)
         return -1;
     df_vault_drop_integrations(*ret);
     return 0;

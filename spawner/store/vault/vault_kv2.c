@@ -144,9 +144,8 @@ static int get_kv2(struct df_vault *vault, const char *name, cJSON **ret, struct
     DF_SECRET_JSON cJSON *answer = NULL;
     DF_SECRET_JSON cJSON *values = cJSON_CreateObject();
     int status = 0;
-    if (!path || !values)
-        return df_fail_oom(err);
-    if (read_engine(v, "GET", path, &status, &answer, err) < 0)
+    if (df_check_alloc(path, err) < 0 || df_check_alloc(values, err) < 0 ||
+        read_engine(v, "GET", path, &status, &answer, err) < 0)
         return -1;
     const cJSON *data = df_json_at(answer, "data.data");
     if (status == 404)
@@ -175,9 +174,8 @@ static int list_kv2(struct df_vault *vault, bool of_runs, cJSON **ret, struct df
     int status = 0;
     const cJSON *item;
     (void)of_runs;
-    if (!path || !list)
-        return df_fail_oom(err);
-    if (read_engine(v, "LIST", path, &status, &answer, err) < 0)
+    if (df_check_alloc(path, err) < 0 || df_check_alloc(list, err) < 0 ||
+        read_engine(v, "LIST", path, &status, &answer, err) < 0)
         return -1;
     cJSON_ArrayForEach (item, df_json_at(answer, "data.keys")) {
         const char *name = cJSON_GetStringValue(item);

@@ -88,9 +88,8 @@ static int get_named(struct df_vault *vault, const char *name, cJSON **ret, stru
     DF_SECRET_JSON cJSON *secret = NULL;
     DF_SECRET_JSON cJSON *values = cJSON_CreateObject();
     const cJSON *item;
-    if (!values)
-        return df_fail_oom(err);
-    if (check_allowed(v, name, err) < 0 || read_secret(v, name, &secret, err) < 0)
+    if (df_check_alloc(values, err) < 0 || check_allowed(v, name, err) < 0 ||
+        read_secret(v, name, &secret, err) < 0)
         return -1;
     if (is_guarded(v, secret))
         return fail_guarded(v, name, err);

@@ -258,8 +258,9 @@ static int list_row(sqlite3_stmt *q, cJSON *list, cJSON **current, struct df_err
     const char *name = (const char *)sqlite3_column_text(q, 0);
     if (!*current || !df_streq(name, df_json_str(*current, "name"))) {
         cJSON *entry = cJSON_CreateObject();
-        if (df_json_append(list, entry, err) < 0 || df_json_add_str(entry, "name", name, err) < 0 ||
-            df_json_add(entry, "keys", cJSON_CreateArray(), err) < 0 ||
+        if (df_json_append(list, entry, err) < 0 ||
+            df_json_put(entry, err, DF_STR("name", name), DF_ITEM("keys", cJSON_CreateArray())) <
+                0 ||
             take_use((const char *)sqlite3_column_text(q, 3), entry, err) < 0)
             return -1;
         *current = entry;
