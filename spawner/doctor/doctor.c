@@ -150,14 +150,12 @@ int df_doctor(const struct df_doctor_options *o, cJSON **ret, struct df_err *err
     DF_JSON cJSON *doc = cJSON_CreateObject();
     DF_CLEANUP(release) struct df_doctor_context p = {.account = o->account, .module = o->module};
     p.findings = df_json_array_at(doc, "findings");
-    if (!p.findings)
-        return df_fail_oom(err);
-    if (check_all(&p, o, err) < 0)
+    if (df_check_alloc(p.findings, err) < 0 || check_all(&p, o, err) < 0)
         return -1;
     if (p.is_oom)
         return df_fail_oom(err);
-    if (df_json_add_num(doc, "failures", (double)p.counts[DF_LEVEL_FAIL], err) < 0 ||
-        df_json_add_num(doc, "warnings", (double)p.counts[DF_LEVEL_WARN], err) < 0)
+    if (df_json_put(doc, err, DF_NUM("failures", p.counts[DF_LEVEL_FAIL]),
+                    DF_NUM("warnings", p.counts[DF_LEVEL_WARN])) < 0)
         return -1;
     *ret = DF_TAKE(doc);
     return 0;

@@ -6,12 +6,10 @@
 static int add_finding(cJSON *findings, const char *check, enum df_level level, const char *message)
 {
     static const char *const words[] = {"ok", "warn", "fail"};
-    cJSON *finding = cJSON_CreateObject();
-    if (df_json_append(findings, finding, NULL) < 0 ||
-        df_json_add_str(finding, "check", check, NULL) < 0 ||
-        df_json_add_str(finding, "level", words[level], NULL) < 0)
-        return -1;
-    return df_json_add_str(finding, "message", message, NULL);
+    return df_json_append(findings,
+                          df_json_object(DF_STR("check", check), DF_STR("level", words[level]),
+                                         DF_STR("message", message)),
+                          NULL);
 }
 
 void df_finding(struct df_doctor_context *p, enum df_level level, const char *fmt, ...)

@@ -41,6 +41,5 @@ int df_find_leader(struct df_doctor_context *p, char **ret, struct df_err *err)
                    name, p->service_ns);
         return 0;
     }
-    *ret = strdup(address);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strdup(address), err);
 }

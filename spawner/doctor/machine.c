@@ -268,9 +268,7 @@ static int check_files(struct df_doctor_context *p, int64_t *ret_until_us, struc
     DF_BUF struct df_buf cert = DF_BUF_INIT(DF_LIMIT_CA), ca = DF_BUF_INIT(DF_LIMIT_CA);
     DF_CLEANUP(df_buf_wipe) struct df_buf key = DF_BUF_INIT(DF_LIMIT_CA);
     DF_FREE char *host = df_url_host(p->url);
-    if (!host)
-        return df_fail_oom(err);
-    if (df_fs_read(c->tls_cert_file, &cert, err) < 0 ||
+    if (df_check_alloc(host, err) < 0 || df_fs_read(c->tls_cert_file, &cert, err) < 0 ||
         df_fs_read(c->tls_key_file, &key, err) < 0 ||
         (c->tls_ca_file && df_fs_read(c->tls_ca_file, &ca, err) < 0) ||
         df_certificate_check_pair(df_buf_str(&cert), df_buf_str(&key), err) < 0)

@@ -23,8 +23,7 @@ static int tools_text(const struct df_doctor_context *p, char **ret, struct df_e
     if (df_step_tools(&p->config, true, &tools, err) < 0)
         return -1;
     cJSON_DeleteItemFromObjectCaseSensitive(tools, "index");
-    *ret = df_json_print(tools);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_json_print(tools), err);
 }
 
 static int add_words(cJSON *args, const char *a, const char *b, struct df_err *err)
@@ -149,9 +148,8 @@ static int read_probe(const struct df_doctor_context *p, const char *name,
     char label[100];
     (void)snprintf(label, sizeof(label), DF_LABEL_STEP_UID "=%s", p->uid);
     const struct df_kube_select select = {.labels = label};
-    if (!s.pods || !s.events)
-        return df_fail_oom(err);
-    if (df_job_read(p->kube, p->name_space, name, &s.job, err) < 0 ||
+    if (df_check_alloc(s.pods, err) < 0 || df_check_alloc(s.events, err) < 0 ||
+        df_job_read(p->kube, p->name_space, name, &s.job, err) < 0 ||
         collect(p, &df_kube_pods, &select, s.pods, err) < 0 ||
         collect_events(p, s.job, s.events, err) < 0 ||
         collect_events(p, s.pods->child, s.events, err) < 0)

@@ -31,15 +31,11 @@ static int make_review(const struct scope *scope, const struct right *w, cJSON *
 {
     DF_JSON cJSON *review = cJSON_CreateObject();
     cJSON *spec = df_json_object_at(review, "spec");
-    cJSON *attributes = spec ? df_json_object_at(spec, "resourceAttributes") : NULL;
-    if (!attributes)
-        return df_fail_oom(err);
-    if (df_json_add_str(attributes, "namespace", scope->name_space, err) < 0 ||
-        df_json_add_str(attributes, "group", w->group, err) < 0 ||
-        df_json_add_str(attributes, "resource", w->resource, err) < 0 ||
-        df_json_add_str(attributes, "subresource", w->subresource, err) < 0 ||
-        df_json_add_str(attributes, "verb", w->verb, err) < 0 ||
-        df_json_add_str(attributes, "name", w->name, err) < 0)
+    cJSON *attributes = df_json_object_at(spec, "resourceAttributes");
+    if (df_json_put(attributes, err, DF_STR("namespace", scope->name_space),
+                    DF_STR("group", w->group), DF_STR("resource", w->resource),
+                    DF_STR("subresource", w->subresource), DF_STR("verb", w->verb),
+                    DF_STR("name", w->name)) < 0)
         return -1;
     if (scope->account) {
         DF_FREE char *user =

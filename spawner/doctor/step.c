@@ -63,9 +63,7 @@ static int add_first_job(struct df_doctor_context *p, struct df_err *err)
 {
     const struct df_placement_levels levels = {.defaults = p->config.kube_placement};
     p->jobs = cJSON_CreateObject();
-    if (!p->jobs)
-        return df_fail_oom(err);
-    if (add_job(p, "kubernetes", "placement", &levels, err) < 0)
+    if (df_check_alloc(p->jobs, err) < 0 || add_job(p, "kubernetes", "placement", &levels, err) < 0)
         return -1;
     p->job = p->jobs->child;
     p->has |= DF_HAS_JOB;
@@ -156,11 +154,8 @@ int df_check_job(struct df_doctor_context *p, struct df_err *err)
 static int make_pod(const cJSON *job, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *pod = cJSON_Duplicate(df_json_at(job, "spec.template"), true);
-    cJSON *metadata = pod ? df_json_object_at(pod, "metadata") : NULL;
-    if (!metadata)
-        return df_fail_oom(err);
-    if (df_json_add_str(pod, "apiVersion", "v1", err) < 0 ||
-        df_json_add_str(pod, "kind", "Pod", err) < 0 ||
+    cJSON *metadata = df_json_object_at(pod, "metadata");
+    if (df_json_put(pod, err, DF_STR("apiVersion", "v1"), DF_STR("kind", "Pod")) < 0 ||
         df_json_add_str(metadata, "name", df_kube_name(job), err) < 0)
         return -1;
     *ret = DF_TAKE(pod);

@@ -18,10 +18,8 @@
 static int add_step(const struct df_config *c, cJSON *handoff, struct df_err *err)
 {
     cJSON *step = df_json_object_at(handoff, "step");
-    cJSON *tools = step ? df_json_object_at(step, "tools") : NULL;
-    cJSON *providers = step ? df_json_object_at(step, "providers") : NULL;
-    if (!tools || !providers)
-        return df_fail_oom(err);
+    cJSON *tools = df_json_object_at(step, "tools");
+    cJSON *providers = df_json_object_at(step, "providers");
     if (df_json_add_str(tools, "cacheDirectory", c->tool_cache_directory, err) < 0 ||
         df_json_add_str(providers, "pluginCacheDirectory", c->plugin_cache_directory, err) < 0)
         return -1;
@@ -33,11 +31,10 @@ static int write_handoff(const struct df_config *c, const char *path, const char
 {
     DF_JSON cJSON *handoff = cJSON_CreateObject();
     cJSON *isolation = NULL;
-    if (!handoff)
-        return df_fail_oom(err);
     if (df_config_isolation(c, &isolation, err) < 0 ||
-        df_json_add(handoff, "isolation", isolation, err) < 0 ||
-        df_json_add_str(handoff, "terminationLog", log, err) < 0 || add_step(c, handoff, err) < 0)
+        df_json_put(handoff, err, DF_ITEM("isolation", isolation), DF_STR("terminationLog", log)) <
+            0 ||
+        add_step(c, handoff, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(handoff);
     if (!text)
@@ -86,9 +83,8 @@ static int try_in(const struct df_config *c, const char *runner, const char *dir
     DF_FREE char *handoff = df_fs_join(directory, "handoff.json");
     DF_FREE char *log = df_fs_join(directory, "report.json");
     DF_FREE char *work = df_fs_join(directory, "work");
-    if (!handoff || !log || !work)
-        return df_fail_oom(err);
-    if (df_fs_mkdirs(work, 0700, err) < 0 || write_handoff(c, handoff, log, err) < 0)
+    if (df_check_alloc(handoff, err) < 0 || df_check_alloc(log, err) < 0 ||
+        df_fs_mkdirs(work, 0700, err) < 0 || write_handoff(c, handoff, log, err) < 0)
         return -1;
     return run_probe(runner, handoff, work, ret, err);
 }
