@@ -82,7 +82,7 @@ static cJSON *client_part(const cJSON *old)
     DF_JSON cJSON *doc = cJSON_Duplicate(old, true);
     cJSON *metadata = cJSON_DetachItemFromObjectCaseSensitive(doc, "metadata");
     cJSON_DeleteItemFromObjectCaseSensitive(doc, "status");
-    cJSON *kept = doc ? df_json_object_at(doc, "metadata") : NULL;
+    cJSON *kept = df_json_object_at(doc, "metadata");
     bool failed = !kept;
     for (size_t i = 0; !failed && i < DF_ARRAY_SIZE(members); i++) {
         cJSON *m = cJSON_DetachItemFromObjectCaseSensitive(metadata, members[i]);
@@ -98,9 +98,7 @@ static int patch_once(struct df_request *req, cJSON **ret, struct df_err *err)
     if (get_document(req, &old, err) < 0 || df_request_check_match(req, old, err) < 0)
         return -1;
     DF_JSON cJSON *doc = client_part(old);
-    if (!doc)
-        return df_fail_oom(err);
-    if (df_json_merge_patch(&doc, req->json, err) < 0)
+    if (df_check_alloc(doc, err) < 0 || df_json_merge_patch(&doc, req->json, err) < 0)
         return -1;
     return change(req, doc, old, ret, err);
 }

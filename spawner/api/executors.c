@@ -21,9 +21,7 @@ static bool has_resources(const struct df_request *req, const cJSON *executor)
 int df_get_executor_actions(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL, *list = cJSON_CreateArray();
-    if (!list)
-        return df_fail_oom(err);
-    if (get_executor(req, &executor, err) < 0)
+    if (df_check_alloc(list, err) < 0 || get_executor(req, &executor, err) < 0)
         return -1;
     const char *words[9] = {0};
     df_executor_actions(executor, req->caller.role, words);

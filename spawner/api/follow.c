@@ -118,11 +118,9 @@ void df_sse_event(struct df_buf *out, const char *id, const char *name, const ch
 
 int df_sse_end(struct df_buf *out, const cJSON *run)
 {
-    DF_JSON cJSON *end = cJSON_CreateObject();
-    if (!end || df_json_add_str(end, "phase", run ? df_run_phase(run) : "Deleted", NULL) < 0 ||
-        df_json_add_str(end, "reason", df_json_str(run, "status.reason"), NULL) < 0 ||
-        df_json_add_str(end, "message", df_json_str(run, "status.message"), NULL) < 0)
-        return -1;
+    DF_JSON cJSON *end = df_json_object(DF_STR("phase", run ? df_run_phase(run) : "Deleted"),
+                                        DF_STR("reason", df_json_str(run, "status.reason")),
+                                        DF_STR("message", df_json_str(run, "status.message")));
     DF_FREE char *text = df_json_print(end);
     if (!text)
         return -1;

@@ -87,8 +87,6 @@ static int make_marks(const struct idempotency *i, cJSON **ret, struct df_err *e
     DF_JSON cJSON *marks = cJSON_CreateObject();
     cJSON *labels = df_json_object_at(marks, "labels");
     cJSON *annotations = df_json_object_at(marks, "annotations");
-    if (!labels || !annotations)
-        return df_fail_oom(err);
     if (df_json_set_str(labels, KEY_LABEL, i->key, err) < 0 ||
         df_json_set_str(annotations, BODY_ANNOTATION, i->body, err) < 0)
         return -1;

@@ -62,8 +62,7 @@ static int of_executor(struct df_spawner *s, const cJSON *executor, enum df_outp
         return 0;
     if (why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
-    *ret = cJSON_CreateObject();
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = cJSON_CreateObject(), err);
 }
 
 static int fail_no_outputs(const cJSON *run, struct df_err *err)
@@ -99,9 +98,8 @@ static int of_steps(struct df_spawner *s, const cJSON *run, enum df_outputs_view
     DF_JSON cJSON *tasks = NULL;
     const struct df_store_list_options o = {.label = label, .limit = 100};
     const cJSON *task;
-    if (!label)
-        return df_fail_oom(err);
-    if (df_store_list(s->store, DF_KIND_TASK_ACTION, &o, &tasks, NULL, err) < 0)
+    if (df_check_alloc(label, err) < 0 ||
+        df_store_list(s->store, DF_KIND_TASK_ACTION, &o, &tasks, NULL, err) < 0)
         return -1;
     cJSON_ArrayForEach (task, tasks) {
         struct df_err why = {0};

@@ -22,9 +22,8 @@ int df_get_provider_file(struct df_request *req, struct df_response *res, struct
     const char *const *p = req->params;
     struct df_provider_file file = {.fd = -1};
     DF_FREE char *source = df_strf("%s/%s/%s", p[2], p[3], p[4]);
-    if (!source)
-        return df_fail_oom(err);
-    if (df_provider_mirror_get(req->s->config, source, p[5], &file, err) < 0)
+    if (df_check_alloc(source, err) < 0 ||
+        df_provider_mirror_get(req->s->config, source, p[5], &file, err) < 0)
         return -1;
     res->content_type = df_ends_with(p[5], ".zip") ? "application/zip" : "application/json";
     res->fd = file.fd;

@@ -143,9 +143,7 @@ static int adopt_state(cJSON *executor, void *arg, struct df_err *err)
 {
     DF_JSON cJSON *before = cJSON_Duplicate(executor, true);
     (void)arg;
-    if (!before)
-        return df_fail_oom(err);
-    if (df_executor_adopt(executor, err) < 0)
+    if (df_check_alloc(before, err) < 0 || df_executor_adopt(executor, err) < 0)
         return -1;
     return df_json_equal(before, executor) ? 1 : 0;
 }

@@ -22,9 +22,8 @@ static struct df_action_scope scope_of(const struct df_spawner *s)
 
 static int add_header(cJSON *state, const cJSON *task, struct df_err *err)
 {
-    if (df_json_add_str(state, "taskAction", df_json_str(task, "metadata.name"), err) < 0)
-        return -1;
-    return df_json_add_str(state, "uid", df_json_str(task, "metadata.uid"), err);
+    return df_json_put(state, err, DF_STR("taskAction", df_json_str(task, "metadata.name")),
+                       DF_STR("uid", df_json_str(task, "metadata.uid")));
 }
 
 /* Returns {taskAction, uid, state}: the transition at index. */
@@ -34,9 +33,8 @@ static int state_at(const struct df_spawner *s, const cJSON *task, int index, cJ
     const struct df_action_scope scope = scope_of(s);
     DF_JSON cJSON *state = cJSON_CreateObject();
     cJSON *event = NULL;
-    if (!state)
-        return df_fail_oom(err);
-    if (add_header(state, task, err) < 0 || df_action_event(task, index, &scope, &event, err) < 0 ||
+    if (df_check_alloc(state, err) < 0 || add_header(state, task, err) < 0 ||
+        df_action_event(task, index, &scope, &event, err) < 0 ||
         df_json_set(state, "state", event, err) < 0)
         return -1;
     *ret = DF_TAKE(state);
@@ -80,9 +78,8 @@ int df_list_states(struct df_request *req, struct df_response *res, struct df_er
     DF_JSON cJSON *tasks = NULL;
     DF_JSON cJSON *states = cJSON_CreateArray();
     DF_FREE char *cursor = NULL;
-    if (!states)
-        return df_fail_oom(err);
-    if (df_request_page(req, DF_KIND_TASK_ACTION, NULL, true, &tasks, &cursor, err) < 0)
+    if (df_check_alloc(states, err) < 0 ||
+        df_request_page(req, DF_KIND_TASK_ACTION, NULL, true, &tasks, &cursor, err) < 0)
         return -1;
     const cJSON *task;
     cJSON_ArrayForEach (task, tasks) {

@@ -87,7 +87,7 @@ static int stream_of(const struct df_request *req, enum df_stream *ret, struct d
 static int respond_offset(struct df_response *res, int64_t offset, struct df_err *err)
 {
     DF_JSON cJSON *answer = cJSON_CreateObject();
-    if (!answer || df_json_add_num(answer, "offset", (double)offset, err) < 0)
+    if (df_json_add_num(answer, "offset", (double)offset, err) < 0)
         return df_fail_oom(err);
     return df_respond_json(res, 200, answer, err);
 }
@@ -224,7 +224,7 @@ int df_get_next_step(struct df_request *req, struct df_response *res, struct df_
         df_respond_nothing(res);
         return 0;
     }
-    if (!answer || df_json_add_str(answer, "uid", uid, err) < 0)
+    if (df_json_add_str(answer, "uid", uid, err) < 0)
         return df_fail_oom(err);
     return df_respond_json(res, 200, answer, err);
 }

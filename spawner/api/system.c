@@ -151,11 +151,9 @@ int df_get_openapi(struct df_request *req, struct df_response *res, struct df_er
 int df_get_version(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     (void)req;
-    DF_JSON cJSON *doc = cJSON_CreateObject();
+    DF_JSON cJSON *doc =
+        df_json_object(DF_STR("version", DF_VERSION), DF_STR("apiVersion", DF_API_VERSION));
     if (!doc)
         return df_fail_oom(err);
-    if (df_json_add_str(doc, "version", DF_VERSION, err) < 0 ||
-        df_json_add_str(doc, "apiVersion", DF_API_VERSION, err) < 0)
-        return -1;
     return df_respond_json(res, 200, doc, err);
 }

@@ -85,20 +85,18 @@ static int add_elsewhere(const cJSON *executor, void *arg, struct df_err *err)
     const char *type = df_json_str(executor, "spec.storage.type");
     if (df_storage_is_managed(executor) || e->count++ >= DF_BACKUP_NAMED)
         return 0;
-    cJSON *item = cJSON_CreateObject();
-    if (df_json_append(e->executors, item, err) < 0 ||
-        df_json_add_str(item, "name", df_json_str(executor, "metadata.name"), err) < 0)
-        return -1;
-    return df_json_add_str(item, "type", type, err);
+    return df_json_append(e->executors,
+                          df_json_object(DF_STR("name", df_json_str(executor, "metadata.name")),
+                                         DF_STR("type", type)),
+                          err);
 }
 
 static int describe_elsewhere(const struct df_backup *b, cJSON *doc, struct df_err *err)
 {
     DF_JSON cJSON *part = cJSON_CreateObject();
     struct elsewhere e = {.executors = df_json_array_at(part, "executors")};
-    if (!e.executors)
-        return df_fail_oom(err);
-    if (df_store_each(b->s->store, DF_KIND_EXECUTOR, NULL, add_elsewhere, &e, err) < 0 ||
+    if (df_check_alloc(e.executors, err) < 0 ||
+        df_store_each(b->s->store, DF_KIND_EXECUTOR, NULL, add_elsewhere, &e, err) < 0 ||
         df_json_add_num(part, "count", (double)e.count, err) < 0)
         return -1;
     return e.count ? df_json_add(doc, "elsewhere", DF_TAKE(part), err) : 0;
@@ -106,11 +104,9 @@ static int describe_elsewhere(const struct df_backup *b, cJSON *doc, struct df_e
 
 static int describe(const struct df_backup *b, cJSON *doc, struct df_err *err)
 {
-    if (df_json_add_num(doc, "format", DF_BACKUP_FORMAT, err) < 0 ||
-        df_json_add_str(doc, "version", DF_VERSION, err) < 0 ||
-        df_json_add_time(doc, "createdAt", b->at_us, err) < 0 ||
-        df_json_add_bool(doc, "key", b->with_key, err) < 0 ||
-        df_json_add_bool(doc, "blobs", b->has_blobs, err) < 0 ||
+    if (df_json_put(doc, err, DF_NUM("format", DF_BACKUP_FORMAT), DF_STR("version", DF_VERSION),
+                    DF_TIME("createdAt", b->at_us), DF_BOOL("key", b->with_key),
+                    DF_BOOL("blobs", b->has_blobs)) < 0 ||
         describe_elsewhere(b, doc, err) < 0)
         return -1;
     return df_json_add_str(doc, "location", b->s->config->blob_location, err);
@@ -120,14 +116,11 @@ static int open_header(struct df_backup *b, struct df_err *err)
 {
     DF_JSON cJSON *doc = cJSON_CreateObject();
     DF_CLOSE int fd = -1;
-    if (!doc)
-        return df_fail_oom(err);
-    if (describe(b, doc, err) < 0)
+    if (df_check_alloc(doc, err) < 0 || describe(b, doc, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(doc);
-    if (!text)
-        return df_fail_oom(err);
-    if (df_fs_unnamed(df_blob_tmp_dir(b->s->blobs), &fd, err) < 0 ||
+    if (df_check_alloc(text, err) < 0 ||
+        df_fs_unnamed(df_blob_tmp_dir(b->s->blobs), &fd, err) < 0 ||
         df_fs_write_all(fd, text, strlen(text), err) < 0)
         return -1;
     if (lseek(fd, 0, SEEK_SET) < 0)

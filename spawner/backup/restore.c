@@ -58,13 +58,11 @@ static int remove_unfinished(const char *directory, struct df_err *err)
 {
     for (size_t i = 0; i < DF_ARRAY_SIZE(parts); i++) {
         DF_FREE char *path = df_fs_join(directory, parts[i]);
-        if (!path)
-            return df_fail_oom(err);
         if (df_fs_remove_tree(path, err) < 0)
             return -1;
     }
     DF_FREE char *path = df_fs_join(directory, RESTORING);
-    return path ? df_fs_remove_tree(path, err) : df_fail_oom(err);
+    return df_fs_remove_tree(path, err);
 }
 
 static int check_empty(const char *directory, struct df_err *err)
@@ -141,7 +139,7 @@ static bool is_ours(const char *name)
 static int make_parents(const char *path, struct df_err *err)
 {
     DF_FREE char *parent = strndup(path, (size_t)(strrchr(path, '/') - path));
-    return parent ? df_fs_mkdirs(parent, 0700, err) : df_fail_oom(err);
+    return df_fs_mkdirs(parent, 0700, err);
 }
 
 static int open_part(void *arg, const char *name, int *ret_fd, struct df_err *err)
@@ -170,9 +168,7 @@ static int note_bucket(const char *below, const cJSON *header, struct df_err *er
     const char *location = df_json_str(header, "location");
     DF_BLOB struct df_blob *home = NULL;
     DF_FREE char *path = df_fs_join(below, "blobs");
-    if (!path)
-        return df_fail_oom(err);
-    if (df_blob_open(path, &home, err) < 0)
+    if (df_check_alloc(path, err) < 0 || df_blob_open(path, &home, err) < 0)
         return -1;
     return location ? df_blob_put(home, "location", location, strlen(location), err) : 0;
 }
@@ -203,16 +199,14 @@ static int set_cancel(cJSON *doc, void *arg, struct df_err *err)
     cJSON *spec = df_json_object_at(doc, "spec");
     if (df_json_at(spec, "cancel"))
         return 1;
-    cJSON *cancel = spec ? df_json_object_at(spec, "cancel") : NULL;
+    cJSON *cancel = df_json_object_at(spec, "cancel");
     DF_FREE char *why = df_strf("this installation was restored from the backup of %s; what this "
                                 "did after that is not known: make a new plan",
                                 i->made_at);
     if (!cancel || !why)
         return df_fail_oom(err);
-    if (df_json_add_str(cancel, "by", ACTOR, err) < 0 ||
-        df_json_add_time(cancel, "at", df_real_us(), err) < 0)
-        return -1;
-    return df_json_add_str(cancel, "reason", why, err);
+    return df_json_put(cancel, err, DF_STR("by", ACTOR), DF_TIME("at", df_real_us()),
+                       DF_STR("reason", why));
 }
 
 static int cancel_one(const cJSON *doc, void *arg, struct df_err *err)
@@ -295,18 +289,13 @@ static int release_locks(const char *below, struct df_store *store, struct df_er
 
 static int note_restore(struct df_store *store, const struct df_restored *r, struct df_err *err)
 {
-    DF_JSON cJSON *entry = cJSON_CreateObject();
+    DF_JSON cJSON *entry =
+        df_json_object(DF_TIME("at", df_real_us()), DF_STR("actor", ACTOR), DF_STR("role", "admin"),
+                       DF_STR("action", "restore"), DF_STR("kind", "Backup"),
+                       DF_STR("name", df_json_str(r->header, "createdAt")),
+                       DF_STR("outcome", "done"), DF_STR("detail", ""));
     if (!entry)
         return df_fail_oom(err);
-    if (df_json_add_time(entry, "at", df_real_us(), err) < 0 ||
-        df_json_add_str(entry, "actor", ACTOR, err) < 0 ||
-        df_json_add_str(entry, "role", "admin", err) < 0 ||
-        df_json_add_str(entry, "action", "restore", err) < 0 ||
-        df_json_add_str(entry, "kind", "Backup", err) < 0 ||
-        df_json_add_str(entry, "name", df_json_str(r->header, "createdAt"), err) < 0 ||
-        df_json_add_str(entry, "outcome", "done", err) < 0 ||
-        df_json_add_str(entry, "detail", "", err) < 0)
-        return -1;
     return df_store_audit(store, entry, err);
 }
 
@@ -334,9 +323,8 @@ static int settle(const char *below, struct df_restored *r, struct df_err *err)
     struct df_store *store = NULL;
     DF_FREE char *database = df_fs_join(below, DF_BACKUP_DATABASE);
     DF_FREE char *key = df_fs_join(below, DF_BACKUP_KEY);
-    if (!database || !key)
-        return df_fail_oom(err);
-    if (check_database(database, err) < 0 || (r->has_key && check_key(database, key, err) < 0) ||
+    if (df_check_alloc(database, err) < 0 || df_check_alloc(key, err) < 0 ||
+        check_database(database, err) < 0 || (r->has_key && check_key(database, key, err) < 0) ||
         df_store_sqlite_open(database, &store, err) < 0)
         return -1;
     int result = cancel_all(store, r, err);
@@ -365,9 +353,7 @@ static int restore_locked(int archive, const char *directory, int lock, struct d
                           struct df_err *err)
 {
     DF_FREE char *below = df_fs_join(directory, RESTORING);
-    if (!below)
-        return df_fail_oom(err);
-    if (check_empty(directory, err) < 0)
+    if (df_check_alloc(below, err) < 0 || check_empty(directory, err) < 0)
         return -1;
     if (unpack(archive, below, r, err) < 0 || settle(below, r, err) < 0) {
         (void)!df_fs_remove_tree(below, NULL);

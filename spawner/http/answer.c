@@ -85,8 +85,7 @@ int df_respond_list(struct df_response *res, cJSON *items, const char *cursor, s
         cJSON_Delete(items);
         return df_fail_oom(err);
     }
-    if (df_json_add(list, "items", items, err) < 0 ||
-        df_json_add_str(list, "nextCursor", cursor, err) < 0)
+    if (df_json_put(list, err, DF_ITEM("items", items), DF_STR("nextCursor", cursor)) < 0)
         return -1;
     return df_respond_json(res, 200, list, err);
 }

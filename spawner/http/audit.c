@@ -8,14 +8,9 @@
 static int fill_entry(cJSON *entry, const struct df_request *req, const char *action,
                       const char *kind, const char *name, struct df_err *err)
 {
-    if (df_json_add_time(entry, "at", df_real_us(), err) < 0 ||
-        df_json_add_str(entry, "actor", req->caller.name, err) < 0 ||
-        df_json_add_str(entry, "role", df_role_name(req->caller.role), err) < 0 ||
-        df_json_add_str(entry, "action", action, err) < 0 ||
-        df_json_add_str(entry, "kind", kind, err) < 0 ||
-        df_json_add_str(entry, "name", name, err) < 0)
-        return -1;
-    return 0;
+    return df_json_put(entry, err, DF_TIME("at", df_real_us()), DF_STR("actor", req->caller.name),
+                       DF_STR("role", df_role_name(req->caller.role)), DF_STR("action", action),
+                       DF_STR("kind", kind), DF_STR("name", name));
 }
 
 static void store_entry(const struct df_request *req, const char *action, const char *kind,
@@ -24,8 +19,7 @@ static void store_entry(const struct df_request *req, const char *action, const 
     struct df_err err = {0};
     DF_JSON cJSON *entry = cJSON_CreateObject();
     if (!entry || fill_entry(entry, req, action, kind, name, &err) < 0 ||
-        df_json_add_str(entry, "outcome", outcome, &err) < 0 ||
-        df_json_add_str(entry, "detail", detail, &err) < 0 ||
+        df_json_put(entry, &err, DF_STR("outcome", outcome), DF_STR("detail", detail)) < 0 ||
         df_store_audit(req->s->store, entry, &err) < 0)
         df_error("audit trail: %s", entry ? err.message : "out of memory");
 }

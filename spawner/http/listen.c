@@ -85,9 +85,7 @@ static int resolve(const char *key, const char *listen, struct address *ret, str
     DF_FREE char *copy = strdup(listen);
     const char *host = "", *port = "";
     int64_t number = 0;
-    if (!copy)
-        return df_fail_oom(err);
-    if (split(key, copy, &host, &port, err) < 0)
+    if (df_check_alloc(copy, err) < 0 || split(key, copy, &host, &port, err) < 0)
         return -1;
     if (df_parse_i64(port, 0, 65535, &number, err) < 0)
         return df_err_wrap(err, "%s: port", key);

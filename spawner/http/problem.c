@@ -160,10 +160,9 @@ int df_problem_write(const struct df_err *problem, const cJSON *extra, struct df
     DF_JSON cJSON *doc = cJSON_CreateObject();
     if (!doc || df_buf_check(&type, err) < 0)
         return df_fail_oom(err);
-    if (df_json_add_str(doc, "type", df_buf_str(&type), err) < 0 ||
-        df_json_add_str(doc, "title", titles[at].title, err) < 0 ||
-        df_json_add_num(doc, "status", status, err) < 0 ||
-        df_json_add_str(doc, "detail", detail, err) < 0 || copy_members(doc, extra, err) < 0)
+    if (df_json_put(doc, err, DF_STR("type", df_buf_str(&type)), DF_STR("title", titles[at].title),
+                    DF_NUM("status", status), DF_STR("detail", detail)) < 0 ||
+        copy_members(doc, extra, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(doc);
     if (!text || df_buf_adds(out, text) < 0)

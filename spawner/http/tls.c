@@ -254,10 +254,10 @@ static int open_own(struct df_tls *t, const struct df_config *c, struct df_kube 
     t->authority_key_file = data_path(c, "tls/ca-key.pem");
     t->cert_file = data_path(c, "tls/cert.pem");
     t->key_file = data_path(c, "tls/key.pem");
-    if (!dir || !t->authority_file || !t->authority_key_file || !t->cert_file || !t->key_file)
-        return df_fail_oom(err);
-    if (df_fs_mkdirs(dir, 0700, err) < 0 || add_names(t, c, url, err) < 0 ||
-        get_authority(t, c, kube, err) < 0)
+    if (df_check_alloc(t->authority_file, err) < 0 ||
+        df_check_alloc(t->authority_key_file, err) < 0 || df_check_alloc(t->cert_file, err) < 0 ||
+        df_check_alloc(t->key_file, err) < 0 || df_fs_mkdirs(dir, 0700, err) < 0 ||
+        add_names(t, c, url, err) < 0 || get_authority(t, c, kube, err) < 0)
         return -1;
     return renew(t, err);
 }
@@ -288,9 +288,8 @@ static int tls_open_files(struct df_tls *t, const struct df_config *c, struct df
                           const char *url, struct df_err *err)
 {
     t->ca_file = data_path(c, "ca.pem");
-    if (!t->ca_file)
-        return df_fail_oom(err);
-    if ((c->tls_cert_file ? open_files(t, c, err) : open_own(t, c, kube, url, err)) < 0 ||
+    if (df_check_alloc(t->ca_file, err) < 0 ||
+        (c->tls_cert_file ? open_files(t, c, err) : open_own(t, c, kube, url, err)) < 0 ||
         publish_ca(t, err) < 0)
         return -1;
     t->checked_ms = df_mono_ms();

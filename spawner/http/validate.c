@@ -91,10 +91,8 @@ static int check_caller(struct df_request *req, struct df_err *err)
     const struct df_route *route = req->route;
     if (route->access == DF_ACCESS_ANYONE)
         return 0;
-    if (route->token_in_path) {
-        req->credentials.secret = strdup(req->params[1]);
-        return req->credentials.secret ? 0 : df_fail_oom(err);
-    }
+    if (route->token_in_path)
+        return df_check_alloc(req->credentials.secret = strdup(req->params[1]), err);
     const char *header = df_request_header(req, "Authorization");
     if (df_credentials_parse(header, &req->credentials, err) < 0)
         return -1;

@@ -75,8 +75,8 @@ static int carry_over(cJSON *doc, const cJSON *old, struct df_err *err)
         failed = map && df_json_add(metadata, maps[i], map, err) < 0;
     }
     cJSON_Delete(sent);
-    if (df_json_add(doc, "metadata", metadata, err) < 0 ||
-        df_json_add(doc, "status", status, err) < 0 || failed)
+    if (df_json_put(doc, err, DF_ITEM("metadata", metadata), DF_ITEM("status", status)) < 0 ||
+        failed)
         return df_fail_oom(err);
     return df_executor_set_refused(doc, false, err);
 }
@@ -87,8 +87,7 @@ static int raise_revision(cJSON *doc, const cJSON *old, struct df_err *err)
         return 0;
     cJSON *status = df_json_object_at(doc, "status");
     double next = df_json_num(old, "status.revision", 0) + 1;
-    return status ? df_json_set(status, "revision", cJSON_CreateNumber(next), err)
-                  : df_fail_oom(err);
+    return df_json_set(status, "revision", cJSON_CreateNumber(next), err);
 }
 
 /* A source that was confirmed once need not be confirmed again. */
@@ -156,11 +155,8 @@ static int set_deleting(cJSON *executor, void *arg, struct df_err *err)
     if (check_deletion(d, executor, err) < 0)
         return -1;
     cJSON *status = df_json_object_at(executor, "status");
-    cJSON *deleting = status ? df_json_object_at(status, "deleting") : NULL;
-    if (!deleting)
-        return df_fail_oom(err);
-    if (df_json_add_str(deleting, "by", d->actor, err) < 0 ||
-        df_json_add_time(deleting, "at", df_real_us(), err) < 0)
+    cJSON *deleting = df_json_object_at(status, "deleting");
+    if (df_json_put(deleting, err, DF_STR("by", d->actor), DF_TIME("at", df_real_us())) < 0)
         return -1;
     return df_label_set(executor, DF_LABEL_UNFINISHED, "true", err);
 }

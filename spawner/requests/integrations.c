@@ -81,16 +81,15 @@ static int stamp(cJSON *doc, const cJSON *old, const char *actor, struct df_err 
     int64_t generation = df_json_int(old, "metadata.generation", 0) + 1;
     const char *made = df_json_str(old, "metadata.creationTimestamp");
     char uid[37], version[24], now[DF_TIME_LEN];
-    if (!metadata || !status)
-        return df_fail_oom(err);
-    if (df_uuid(uid, err) < 0)
+    if (df_check_alloc(metadata, err) < 0 || df_check_alloc(status, err) < 0 ||
+        df_uuid(uid, err) < 0)
         return -1;
     (void)df_time_format(df_real_us(), now);
     (void)snprintf(version, sizeof(version), "%lld", (long long)generation);
     if (df_json_set_str(metadata, "uid", old ? df_json_str(old, "metadata.uid") : uid, err) < 0 ||
-        df_json_set_str(metadata, "resourceVersion", version, err) < 0 ||
-        df_json_set(metadata, "generation", cJSON_CreateNumber((double)generation), err) < 0 ||
-        df_json_set_str(metadata, "creationTimestamp", made ? made : now, err) < 0 ||
+        df_json_put(metadata, err, DF_STR("resourceVersion", version),
+                    DF_NUM("generation", generation),
+                    DF_STR("creationTimestamp", made ? made : now)) < 0 ||
         df_json_set_str(status, "owner", old ? df_json_str(old, "status.owner") : actor, err) < 0)
         return -1;
     return df_json_set_str(status, "changedAt", now, err);
@@ -285,14 +284,8 @@ static int ask_aws(const cJSON *spec, const cJSON *secret, char **ret, struct df
 
 static int answer(bool asked, const char *message, cJSON **ret, struct df_err *err)
 {
-    DF_JSON cJSON *result = cJSON_CreateObject();
-    if (!result)
-        return df_fail_oom(err);
-    if (df_json_add_bool(result, "asked", asked, err) < 0 ||
-        df_json_add_str(result, "message", message, err) < 0)
-        return -1;
-    *ret = DF_TAKE(result);
-    return 0;
+    return df_check_alloc(
+        *ret = df_json_object(DF_BOOL("asked", asked), DF_STR("message", message)), err);
 }
 
 static int test_aws(const cJSON *spec, const cJSON *secret, cJSON **ret, struct df_err *err)

@@ -40,10 +40,7 @@ struct df_retained df_retained_of(const struct df_config *c, const cJSON *execut
 
 int df_removed_note(cJSON *removed, const char *kind, const char *name, struct df_err *err)
 {
-    cJSON *item = cJSON_CreateObject();
-    if (df_json_append(removed, item, err) < 0 || df_json_add_str(item, "kind", kind, err) < 0)
-        return -1;
-    return df_json_add_str(item, "name", name, err);
+    return df_json_append(removed, df_json_object(DF_STR("kind", kind), DF_STR("name", name)), err);
 }
 
 static cJSON *last_of(cJSON *list)
@@ -183,21 +180,15 @@ int df_leftovers_logs(struct df_spawner *s, bool dry_run, cJSON *removed, struct
 
 static int note_pruning(struct df_spawner *s, int64_t count, struct df_err *err)
 {
-    DF_JSON cJSON *entry = cJSON_CreateObject();
     char detail[96];
-    if (!entry)
-        return df_fail_oom(err);
     (void)snprintf(detail, sizeof(detail), "%lld %s, as retention.audit* says", (long long)count,
                    count == 1 ? "entry" : "entries");
-    if (df_json_add_time(entry, "at", df_real_us(), err) < 0 ||
-        df_json_add_str(entry, "actor", "dayfly", err) < 0 ||
-        df_json_add_str(entry, "role", "admin", err) < 0 ||
-        df_json_add_str(entry, "action", "remove", err) < 0 ||
-        df_json_add_str(entry, "kind", "Audit", err) < 0 ||
-        df_json_add_str(entry, "name", "", err) < 0 ||
-        df_json_add_str(entry, "outcome", "done", err) < 0 ||
-        df_json_add_str(entry, "detail", detail, err) < 0)
-        return -1;
+    DF_JSON cJSON *entry =
+        df_json_object(DF_TIME("at", df_real_us()), DF_STR("actor", "dayfly"),
+                       DF_STR("role", "admin"), DF_STR("action", "remove"), DF_STR("kind", "Audit"),
+                       DF_STR("name", ""), DF_STR("outcome", "done"), DF_STR("detail", detail));
+    if (!entry)
+        return df_fail_oom(err);
     return df_store_audit(s->store, entry, err);
 }
 
@@ -244,10 +235,8 @@ static int note_orphan(struct orphans *o, const struct df_blob_info *info, enum 
     if (df_removed_note(o->found, "Orphan", info->key, err) < 0)
         return -1;
     cJSON *item = last_of(o->found);
-    if (df_json_add_num(item, "bytes", (double)info->size, err) < 0 ||
-        df_json_add_num(item, "ageSeconds", (double)age_s, err) < 0)
-        return -1;
-    return df_json_add_str(item, "kept", kept, err);
+    return df_json_put(item, err, DF_NUM("bytes", info->size), DF_NUM("ageSeconds", age_s),
+                       DF_STR("kept", kept));
 }
 
 static int look_for_orphan(void *arg, const struct df_blob_info *info, struct df_err *err)
@@ -292,9 +281,8 @@ int df_leftovers_orphans(struct df_spawner *s, bool asked, bool dry_run, cJSON *
     DF_JSON cJSON *found = cJSON_CreateArray();
     struct orphans o = {
         .look = {s, dry_run, removed, df_real_us()}, .asked = asked, .found = found};
-    if (!found)
-        return df_fail_oom(err);
-    if (df_owners_new(&owners, err) < 0 || df_owners_load(owners, s->store, err) < 0)
+    if (df_check_alloc(found, err) < 0 || df_owners_new(&owners, err) < 0 ||
+        df_owners_load(owners, s->store, err) < 0)
         return -1;
     o.owners = owners;
     if (df_blob_each(s->blobs, "", look_for_orphan, &o, err) < 0 ||

@@ -29,24 +29,14 @@ static int copy_member(cJSON *to, const cJSON *from, const char *name, struct df
 static int set_object(cJSON *to, const char *key, const char *name, const char *value,
                       struct df_err *err)
 {
-    cJSON *object = cJSON_CreateObject();
-    if (df_json_set(to, key, object, err) < 0)
-        return -1;
-    return df_json_add_str(object, name, value, err);
+    return df_json_set(to, key, df_json_object(DF_STR(name, value)), err);
 }
 
 /* ---- notes ---- */
 
 cJSON *df_new_note(const char *by, const char *key, const char *value)
 {
-    cJSON *note = cJSON_CreateObject();
-    if (note &&
-        (df_json_add_str(note, key, value, NULL) < 0 || df_json_add_str(note, "by", by, NULL) < 0 ||
-         df_json_add_time(note, "at", df_real_us(), NULL) < 0)) {
-        cJSON_Delete(note);
-        return NULL;
-    }
-    return note;
+    return df_json_object(DF_STR(key, value), DF_STR("by", by), DF_TIME("at", df_real_us()));
 }
 
 /* ---- executors ---- */
@@ -56,12 +46,8 @@ int df_new_executor_status(cJSON *executor, const char *creator, struct df_err *
     cJSON *status = df_json_object_at(executor, "status");
     if (!status)
         return df_fail_oom(err);
-    if (df_json_add_str(status, "state", "provision", err) < 0 ||
-        df_json_add_str(status, "status", "ready", err) < 0 ||
-        df_json_add_num(status, "revision", 1, err) < 0 ||
-        df_json_add_num(status, "runCounter", 0, err) < 0)
-        return -1;
-    return df_json_add_str(status, "creator", creator, err);
+    return df_json_put(status, err, DF_STR("state", "provision"), DF_STR("status", "ready"),
+                       DF_NUM("revision", 1), DF_NUM("runCounter", 0), DF_STR("creator", creator));
 }
 
 /* ---- runs ---- */
@@ -139,15 +125,12 @@ static int merge_environment(const cJSON *workspace, const cJSON *executor, cJSO
         if (df_json_append(merged, cJSON_Duplicate(entry, true), err) < 0)
             return -1;
     }
-    if (!merged)
-        return df_fail_oom(err);
     if (cJSON_GetArraySize(merged) > DF_LIMIT_ENVIRONMENT)
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
                               "spec.environment: with that of workspaces.%s there are %d "
                               "variables; %d are allowed",
                               workspace->string, cJSON_GetArraySize(merged), DF_LIMIT_ENVIRONMENT);
-    *ret = DF_TAKE(merged);
-    return 0;
+    return df_check_alloc(*ret = DF_TAKE(merged), err);
 }
 
 static int check_environment(const cJSON *workspace, const cJSON *executor, struct df_err *err)
@@ -196,8 +179,7 @@ static int keep_tool(cJSON *snapshot, const cJSON *executor, struct df_err *err)
     const char *name = df_json_str(executor, "status.tool.name");
     if (!name || df_json_at(snapshot, "runtime.name"))
         return 0;
-    cJSON *runtime = df_json_object_at(snapshot, "runtime");
-    return runtime ? df_json_set_str(runtime, "name", name, err) : df_fail_oom(err);
+    return df_json_set_str(df_json_object_at(snapshot, "runtime"), "name", name, err);
 }
 
 static int copy_spec(cJSON *snapshot, const cJSON *spec, struct df_err *err)
@@ -258,10 +240,7 @@ static int append_items(cJSON *spec, const char *key, const cJSON *of_run, struc
 {
     const cJSON *item;
     cJSON_ArrayForEach (item, of_run) {
-        cJSON *list = df_json_array_at(spec, key);
-        if (!list)
-            return df_fail_oom(err);
-        if (df_json_append(list, cJSON_Duplicate(item, true), err) < 0)
+        if (df_json_append(df_json_array_at(spec, key), cJSON_Duplicate(item, true), err) < 0)
             return -1;
     }
     return 0;
@@ -271,10 +250,8 @@ static int set_members(cJSON *spec, const char *key, const cJSON *of_run, struct
 {
     const cJSON *item;
     cJSON_ArrayForEach (item, of_run) {
-        cJSON *map = df_json_object_at(spec, key);
-        if (!map)
-            return df_fail_oom(err);
-        if (df_json_set(map, item->string, cJSON_Duplicate(item, true), err) < 0)
+        if (df_json_set(df_json_object_at(spec, key), item->string, cJSON_Duplicate(item, true),
+                        err) < 0)
             return -1;
     }
     return 0;
@@ -349,9 +326,8 @@ static int set_references(cJSON *spec, const cJSON *run, const char *plan_of, st
     const cJSON *owner = df_json_at(run, "spec.executorRef");
     char plan[64];
     DF_FREE char *target = df_strf("executor/%s", df_json_str(owner, "name"));
-    if (!target)
-        return df_fail_oom(err);
-    if (set_object(spec, "runRef", "name", df_json_str(run, "metadata.name"), err) < 0 ||
+    if (df_check_alloc(target, err) < 0 ||
+        set_object(spec, "runRef", "name", df_json_str(run, "metadata.name"), err) < 0 ||
         df_json_set_str(spec, "targetResource", target, err) < 0)
         return -1;
     if (!plan_of)
@@ -365,8 +341,8 @@ static int fill_spec(cJSON *spec, const cJSON *run, const char *action,
                      const struct df_config *config, struct df_err *err)
 {
     const struct df_recipe_step *step = df_recipe_step_for(action);
-    if (set_inputs(spec, run, err) < 0 || df_json_set_str(spec, "action", action, err) < 0 ||
-        df_json_set_str(spec, "engine", config->engine, err) < 0 ||
+    if (set_inputs(spec, run, err) < 0 ||
+        df_json_put(spec, err, DF_STR("action", action), DF_STR("engine", config->engine)) < 0 ||
         set_references(spec, run, step->plan_of, err) < 0 ||
         (!df_run_takes_turn(run) && df_json_set(spec, "dryRun", cJSON_CreateTrue(), err) < 0))
         return -1;
@@ -382,8 +358,8 @@ int df_new_task(const cJSON *run, const char *step, const char *action,
         return df_fail_oom(err);
     cJSON *metadata = df_json_object_at(task, "metadata"), *spec = df_json_object_at(task, "spec");
     if (df_new_task_name(run, step, name, err) < 0 ||
-        df_json_add_str(task, "apiVersion", DF_API_VERSION, err) < 0 ||
-        df_json_add_str(task, "kind", df_kind_name(DF_KIND_TASK_ACTION), err) < 0 ||
+        df_json_put(task, err, DF_STR("apiVersion", DF_API_VERSION),
+                    DF_STR("kind", df_kind_name(DF_KIND_TASK_ACTION))) < 0 ||
         df_json_add_str(metadata, "name", name, err) < 0 ||
         df_json_add_str(metadata, "namespace", df_json_str(run, "metadata.namespace"), err) < 0 ||
         df_label_set(task, DF_LABEL_RUN, df_json_str(run, "metadata.name"), err) < 0 ||

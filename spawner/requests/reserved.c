@@ -11,8 +11,6 @@ static int add_map(cJSON *metadata, const cJSON *marks, const char *map, struct 
         if (!df_starts_with(m->string, DF_LABEL_PREFIX))
             continue;
         cJSON *to = df_json_object_at(metadata, map);
-        if (!to)
-            return df_fail_oom(err);
         if (df_json_set(to, m->string, cJSON_Duplicate(m, true), err) < 0)
             return -1;
     }

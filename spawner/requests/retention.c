@@ -204,9 +204,8 @@ static int find_oldest_open(struct df_spawner *s, const char *executor, int64_t 
     DF_JSON cJSON *runs = NULL;
     const struct df_store_list_options o = {.label = label, .limit = 1};
     int64_t at = 0;
-    if (!label)
-        return df_fail_oom(err);
-    if (df_store_list(s->store, DF_KIND_RUN, &o, &runs, NULL, err) < 0)
+    if (df_check_alloc(label, err) < 0 ||
+        df_store_list(s->store, DF_KIND_RUN, &o, &runs, NULL, err) < 0)
         return -1;
     const char *made = df_json_str(runs ? runs->child : NULL, "metadata.creationTimestamp");
     if (runs && runs->child && (!made || df_time_parse(made, &at, err) < 0))
@@ -273,9 +272,7 @@ static int prune_states(struct df_spawner *s, bool dry_run, cJSON *removed, stru
 int df_retention_apply(struct df_spawner *s, bool dry_run, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *removed = cJSON_CreateArray();
-    if (!removed)
-        return df_fail_oom(err);
-    if (df_blob_check_owner(s->blobs, true, err) < 0 ||
+    if (df_check_alloc(removed, err) < 0 || df_blob_check_owner(s->blobs, true, err) < 0 ||
         sweep_kind(s, DF_KIND_RUN, dry_run, removed, err) < 0 ||
         sweep_kind(s, DF_KIND_TASK_ACTION, dry_run, removed, err) < 0 ||
         prune_states(s, dry_run, removed, err) < 0 ||

@@ -54,9 +54,7 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
 {
     struct numbering *n = arg;
     cJSON *status = df_json_object_at(executor, "status");
-    if (!status)
-        return df_fail_oom(err);
-    if (not_being_deleted(executor, n->action, err) < 0 ||
+    if (df_check_alloc(status, err) < 0 || not_being_deleted(executor, n->action, err) < 0 ||
         df_executor_check_accepted(executor, err) < 0 ||
         df_executor_check_action(executor, n->action, n->rights->action, err) < 0 ||
         df_errored_check_run(executor, n->run, err) < 0 ||

@@ -23,9 +23,7 @@ static int find_integrations(struct df_spawner *s, const char *secret, cJSON **r
 {
     DF_JSON cJSON *list = NULL, *names = cJSON_CreateArray();
     const cJSON *doc;
-    if (!names)
-        return df_fail_oom(err);
-    if (df_vault_integration_list(s->vault, &list, err) < 0)
+    if (df_check_alloc(names, err) < 0 || df_vault_integration_list(s->vault, &list, err) < 0)
         return -1;
     cJSON_ArrayForEach (doc, list) {
         if (df_streq(df_json_str(doc, "spec.secretRef.name"), secret) &&

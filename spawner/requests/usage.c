@@ -132,11 +132,7 @@ static int gather(struct usage *u, struct df_err *err)
 static int add_amount(cJSON *to, const char *name, const struct amount *a, struct df_err *err)
 {
     cJSON *object = df_json_object_at(to, name);
-    if (!object)
-        return df_fail_oom(err);
-    if (df_json_add_num(object, "count", (double)a->count, err) < 0)
-        return -1;
-    return df_json_add_num(object, "bytes", (double)a->bytes, err);
+    return df_json_put(object, err, DF_NUM("count", a->count), DF_NUM("bytes", a->bytes));
 }
 
 /* The audit trail is nobody's. */
