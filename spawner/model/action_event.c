@@ -31,13 +31,10 @@ static int add_id(cJSON *to, const char *key, const cJSON *task,
                   const struct df_action_scope *scope, struct df_err *err)
 {
     cJSON *id = df_json_object_at(to, key);
-    cJSON *run = id ? df_json_object_at(id, "run") : NULL;
+    cJSON *run = df_json_object_at(id, "run");
     const char *project = scope->project ? scope->project : df_json_str(task, "metadata.namespace");
-    if (!run)
-        return df_fail_oom(err);
-    if (df_json_add_str(run, "project", project, err) < 0 ||
-        df_json_add_str(run, "domain", scope->domain, err) < 0 ||
-        df_json_add_str(run, "name", run_name(task), err) < 0)
+    if (df_json_put(run, err, DF_STR("project", project), DF_STR("domain", scope->domain),
+                    DF_STR("name", run_name(task))) < 0)
         return -1;
     return df_json_add_str(id, "name", df_json_str(task, "spec.action"), err);
 }
@@ -90,11 +87,8 @@ static int add_error(cJSON *event, const cJSON *task, const cJSON *entry, struct
 {
     cJSON *info = df_json_object_at(event, "errorInfo");
     const char *message = df_json_str(entry, "message");
-    if (!info)
-        return df_fail_oom(err);
-    if (df_json_add_str(info, "message", message ? message : "", err) < 0)
-        return -1;
-    return df_json_add_str(info, "kind", kind_of(task, entry), err);
+    return df_json_put(info, err, DF_STR("message", message ? message : ""),
+                       DF_STR("kind", kind_of(task, entry)));
 }
 
 /* The message of the phase becomes an entry of clusterEvents. */
@@ -103,11 +97,10 @@ static int add_cluster_event(cJSON *event, const cJSON *entry, struct df_err *er
     const char *message = df_json_str(entry, "message");
     if (!message)
         return 0;
-    cJSON *note = cJSON_CreateObject();
-    if (df_json_append(df_json_array_at(event, "clusterEvents"), note, err) < 0 ||
-        df_json_add_str(note, "occurredAt", df_json_str(entry, "occurredAt"), err) < 0)
-        return -1;
-    return df_json_add_str(note, "message", message, err);
+    return df_json_append(df_json_array_at(event, "clusterEvents"),
+                          df_json_object(DF_STR("occurredAt", df_json_str(entry, "occurredAt")),
+                                         DF_STR("message", message)),
+                          err);
 }
 
 int df_action_event(const cJSON *task, int index, const struct df_action_scope *scope, cJSON **ret,
@@ -117,14 +110,10 @@ int df_action_event(const cJSON *task, int index, const struct df_action_scope *
     const struct phase *phase = phase_of(entry);
     const char *at = df_json_str(entry, "occurredAt");
     DF_JSON cJSON *event = cJSON_CreateObject();
-    if (!event)
-        return df_fail_oom(err);
-    if (add_id(event, "id", task, scope, err) < 0 ||
-        df_json_add_num(event, "attempt", attempt_of(task, index), err) < 0 ||
-        df_json_add_str(event, "phase", phase->theirs, err) < 0 ||
-        df_json_add_num(event, "version", index, err) < 0 ||
-        df_json_add_str(event, "updatedTime", at, err) < 0 ||
-        df_json_add_str(event, "reportedTime", at, err) < 0 ||
+    if (df_check_alloc(event, err) < 0 || add_id(event, "id", task, scope, err) < 0 ||
+        df_json_put(event, err, DF_NUM("attempt", attempt_of(task, index)),
+                    DF_STR("phase", phase->theirs), DF_NUM("version", index),
+                    DF_STR("updatedTime", at), DF_STR("reportedTime", at)) < 0 ||
         add_cluster_event(event, entry, err) < 0 ||
         (phase->is_failure && add_error(event, task, entry, err) < 0))
         return -1;
@@ -136,13 +125,11 @@ int df_action_event(const cJSON *task, int index, const struct df_action_scope *
 
 static char *state_text(const cJSON *task, const cJSON *entry, struct df_err *err)
 {
-    DF_JSON cJSON *state = cJSON_CreateObject();
     DF_FREE char *id = df_strf("%s/%s", run_name(task), df_json_str(task, "spec.action"));
-    char *text = NULL;
-    if (state && id && df_json_add_str(state, "phase", df_json_str(entry, "phase"), err) == 0 &&
-        df_json_add_str(state, "actionId", id, err) == 0 &&
-        df_json_add_str(state, "timestamp", df_json_str(entry, "occurredAt"), err) == 0)
-        text = df_json_print(state);
+    DF_JSON cJSON *state =
+        df_json_object(DF_STR("phase", df_json_str(entry, "phase")), DF_STR("actionId", id),
+                       DF_STR("timestamp", df_json_str(entry, "occurredAt")));
+    char *text = id ? df_json_print(state) : NULL;
     if (!text)
         (void)df_fail_oom(err);
     return text;
@@ -155,9 +142,7 @@ int df_action_put(const cJSON *task, int index, const struct df_action_scope *sc
     DF_FREE char *state = state_text(task, cJSON_GetArrayItem(history(task), index), err);
     if (!state)
         return -1;
-    if (!put)
-        return df_fail_oom(err);
-    if (add_id(put, "actionId", task, scope, err) < 0 ||
+    if (df_check_alloc(put, err) < 0 || add_id(put, "actionId", task, scope, err) < 0 ||
         df_json_add_str(put, "state", state, err) < 0)
         return -1;
     *ret = DF_TAKE(put);

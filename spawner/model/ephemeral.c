@@ -113,24 +113,20 @@ static int put_string(const struct input *in, cJSON *placement, struct df_err *e
 static int put_quantity(const struct input *in, cJSON *placement, struct df_err *err)
 {
     cJSON *map = df_json_object_at(df_json_object_at(placement, "resources"), in->key->member);
-    return map ? df_json_add_str(map, in->key->inner, in->value, err) : df_fail_oom(err);
+    return df_json_add_str(map, in->key->inner, in->value, err);
 }
 
 static int put_env(const struct input *in, cJSON *placement, struct df_err *err)
 {
     DF_JSON cJSON *map = cJSON_CreateObject();
     cJSON *list = df_json_array_at(placement, "env");
-    if (!map || !list)
-        return df_fail_oom(err);
-    if (parse_pairs(in->value, map, err) < 0)
+    if (df_check_alloc(map, err) < 0 || df_check_alloc(list, err) < 0 ||
+        parse_pairs(in->value, map, err) < 0)
         return -1;
     for (const cJSON *m = map->child; m; m = m->next) {
-        DF_JSON cJSON *entry = cJSON_CreateObject();
-        if (!entry)
-            return df_fail_oom(err);
-        if (df_json_add_str(entry, "name", m->string, err) < 0 ||
-            df_json_add_str(entry, "value", m->valuestring, err) < 0 ||
-            df_json_append(list, DF_TAKE(entry), err) < 0)
+        DF_JSON cJSON *entry =
+            df_json_object(DF_STR("name", m->string), DF_STR("value", m->valuestring));
+        if (df_check_alloc(entry, err) < 0 || df_json_append(list, DF_TAKE(entry), err) < 0)
             return -1;
     }
     return 0;
@@ -140,9 +136,7 @@ static int put_env_from(const struct input *in, cJSON *placement, struct df_err 
 {
     DF_STRS struct df_strs names = {0};
     cJSON *list = df_json_array_at(placement, "envFrom");
-    if (!list)
-        return df_fail_oom(err);
-    if (split_text(in->value, ',', &names, err) < 0)
+    if (df_check_alloc(list, err) < 0 || split_text(in->value, ',', &names, err) < 0)
         return -1;
     for (size_t i = 0; i < names.len; i++) {
         DF_FREE char *name = trim_text(names.items[i], strlen(names.items[i]));
@@ -162,11 +156,9 @@ static int put_env_from(const struct input *in, cJSON *placement, struct df_err 
 static int put_config_map(const struct input *in, cJSON *placement, struct df_err *err)
 {
     const char *path = look_up(in->environment, "EPHEMERAL_CONFIG_MAP_MOUNT_PATH");
-    cJSON *mount = cJSON_CreateObject();
-    if (df_json_append(df_json_array_at(placement, "configMapMounts"), mount, err) < 0 ||
-        df_json_add_str(mount, "name", in->value, err) < 0)
-        return -1;
-    return df_json_add_str(mount, "mountPath", path ? path : "/data", err);
+    return df_json_append(
+        df_json_array_at(placement, "configMapMounts"),
+        df_json_object(DF_STR("name", in->value), DF_STR("mountPath", path ? path : "/data")), err);
 }
 
 /* Without PVC_CLAIM_NAME the default claim is optional; a claim that is named must exist. A path of the
@@ -177,10 +169,8 @@ static int put_cache(const struct input *in, cJSON *placement, struct df_err *er
     if (!claim && *in->value != '/')
         return 0;
     cJSON *cache = df_json_object_at(placement, "pluginCache");
-    if (!cache)
-        return df_fail_oom(err);
-    if (df_json_add_str(cache, "claimName", claim ? claim : "terrakube-plugin-pvc", err) < 0 ||
-        df_json_add_str(cache, "mountPath", in->value, err) < 0)
+    if (df_json_put(cache, err, DF_STR("claimName", claim ? claim : "terrakube-plugin-pvc"),
+                    DF_STR("mountPath", in->value)) < 0)
         return -1;
     return claim ? 0 : df_json_add_bool(cache, "optional", true, err);
 }
@@ -208,9 +198,8 @@ static int put_security(const struct input *in, cJSON *placement, struct df_err 
     bool is_pod = df_streq(in->key->member, "podSecurityContext");
     DF_JSON cJSON *map = cJSON_CreateObject();
     cJSON *context = df_json_object_at(placement, in->key->member);
-    if (!map || !context)
-        return df_fail_oom(err);
-    if (parse_pairs(in->value, map, err) < 0)
+    if (df_check_alloc(map, err) < 0 || df_check_alloc(context, err) < 0 ||
+        parse_pairs(in->value, map, err) < 0)
         return -1;
     for (const cJSON *m = map->child; m; m = m->next) {
         bool known = !is_pod && df_streq(m->string, "allowPrivilegeEscalation");
@@ -255,9 +244,7 @@ static int put_toleration(const struct input *in, const char *text, cJSON *list,
 {
     DF_STRS struct df_strs parts = {0};
     DF_JSON cJSON *toleration = cJSON_CreateObject();
-    if (!toleration)
-        return df_fail_oom(err);
-    if (split_text(text, ':', &parts, err) < 0)
+    if (df_check_alloc(toleration, err) < 0 || split_text(text, ':', &parts, err) < 0)
         return -1;
     if (parts.len == 0)
         return refuse_value(in, text, "is not a toleration: key[=value][:operator[:effect]]", err);
@@ -273,9 +260,7 @@ static int put_tolerations(const struct input *in, cJSON *placement, struct df_e
 {
     DF_STRS struct df_strs parts = {0};
     cJSON *list = df_json_array_at(placement, "tolerations");
-    if (!list)
-        return df_fail_oom(err);
-    if (split_text(in->value, ';', &parts, err) < 0)
+    if (df_check_alloc(list, err) < 0 || split_text(in->value, ';', &parts, err) < 0)
         return -1;
     for (size_t i = 0; i < parts.len; i++)
         if (put_toleration(in, parts.items[i], list, err) < 0)
@@ -339,9 +324,8 @@ static int check_unknown(const char *name, struct df_err *err)
 static int read_key(const struct input *in, cJSON *placement, struct df_err *err)
 {
     DF_JSON cJSON *own = cJSON_CreateObject();
-    if (!own)
-        return df_fail_oom(err);
-    if (in->key->put(in, own, err) < 0 || df_placement_check(own, in->key->name, err) < 0)
+    if (df_check_alloc(own, err) < 0 || in->key->put(in, own, err) < 0 ||
+        df_placement_check(own, in->key->name, err) < 0)
         return -1;
     return in->key->put(in, placement, err);
 }

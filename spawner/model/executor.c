@@ -320,8 +320,6 @@ static int set_adopted(cJSON *status, struct df_err *err)
 int df_executor_adopt(cJSON *executor, struct df_err *err)
 {
     cJSON *status = df_json_object_at(executor, "status");
-    if (!status)
-        return df_fail_oom(err);
     if (df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) < 0)
         return -1;
     if (!df_executor_is_busy(executor))
@@ -529,12 +527,8 @@ static int note_last_run(cJSON *status, const cJSON *run, struct df_err *err)
     if (!at)
         at = df_json_str(run, "status.startedAt");
     cJSON *last = df_json_object_at(status, "lastRun");
-    if (!last)
-        return df_fail_oom(err);
-    if (df_json_set_str(last, "name", df_json_str(run, "metadata.name"), err) < 0 ||
-        df_json_set_str(last, "phase", df_run_phase(run), err) < 0)
-        return -1;
-    return df_json_set_str(last, "at", at, err);
+    return df_json_put(last, err, DF_STR("name", df_json_str(run, "metadata.name")),
+                       DF_STR("phase", df_run_phase(run)), DF_STR("at", at));
 }
 
 /* True if the run is active or was started, and its current phase is not recorded in lastRun. A run
@@ -570,15 +564,14 @@ int df_executor_follow_run(cJSON *executor, const cJSON *run, bool state_is_empt
 int df_executor_lose_run(cJSON *executor, int64_t now_us, struct df_err *err)
 {
     cJSON *status = df_json_object_at(executor, "status");
-    cJSON *last = status ? df_json_object_at(status, "lastRun") : NULL;
+    cJSON *last = df_json_object_at(status, "lastRun");
     const char *before = df_json_str(status, "before.state");
     char at[DF_TIME_LEN];
     if (!last)
         return df_fail_oom(err);
     const char *state = may_hold_resources(executor) || !before ? state_of(executor) : before;
-    if (df_json_set_str(last, "name", df_json_str(status, "activeRun"), err) < 0 ||
-        df_json_set_str(last, "phase", "Failed", err) < 0 ||
-        df_json_set_str(last, "at", df_time_format(now_us, at), err) < 0 ||
+    if (df_json_put(last, err, DF_STR("name", df_json_str(status, "activeRun")),
+                    DF_STR("phase", "Failed"), DF_STR("at", df_time_format(now_us, at))) < 0 ||
         set_state(status, state, "error", err) < 0)
         return -1;
     cJSON_DeleteItemFromObjectCaseSensitive(status, "before");

@@ -181,15 +181,12 @@ int df_integration_use(const cJSON *doc, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *use = cJSON_CreateObject();
     const cJSON *list = df_json_at(doc, "spec.executors");
-    if (!use)
-        return df_fail_oom(err);
     if (list && !df_json_has_string(list, EVERY) &&
         df_json_add(use, "executors", cJSON_Duplicate(list, true), err) < 0)
         return -1;
     if (df_json_add_str(use, "owner", df_json_str(doc, "status.owner"), err) < 0)
         return -1;
-    *ret = DF_TAKE(use);
-    return 0;
+    return df_check_alloc(*ret = DF_TAKE(use), err);
 }
 
 bool df_integration_has_identity(const cJSON *spec)
@@ -288,17 +285,13 @@ int df_integration_keys(const cJSON *secret, struct df_aws_keys *ret, struct df_
 int df_integration_assumed(const struct df_integration_role *r, const struct df_aws_keys *keys,
                            const cJSON *secret, cJSON **ret, struct df_err *err)
 {
-    DF_SECRET_JSON cJSON *made = cJSON_CreateObject();
-    if (!made)
-        return df_fail_oom(err);
-    if (df_json_add_str(made, "aws_access_key_id", keys->access_key, err) < 0 ||
-        df_json_add_str(made, "aws_secret_access_key", keys->secret_key, err) < 0 ||
-        df_json_add_str(made, "aws_session_token", keys->token, err) < 0 ||
-        df_json_add_str(made, "aws_account", df_json_str(secret, "aws_account"), err) < 0 ||
-        df_json_add_str(made, "aws_default_region", r->region, err) < 0)
-        return -1;
-    *ret = DF_TAKE(made);
-    return 0;
+    return df_check_alloc(
+        *ret = df_json_object(DF_STR("aws_access_key_id", keys->access_key),
+                              DF_STR("aws_secret_access_key", keys->secret_key),
+                              DF_STR("aws_session_token", keys->token),
+                              DF_STR("aws_account", df_json_str(secret, "aws_account")),
+                              DF_STR("aws_default_region", r->region)),
+        err);
 }
 
 /* ---- exchanging a token ----------------------------------------------------------------------- */
@@ -343,13 +336,13 @@ static int add_credential_config(const cJSON *federation_spec, const char *token
                 : NULL;
     if (!config || (account && !impersonation))
         return df_fail_oom(err);
-    if (df_json_add_str(config, "type", "external_account", err) < 0 ||
-        df_json_add_str(config, "audience", df_json_str(federation_spec, "provider"), err) < 0 ||
+    if (df_json_put(config, err, DF_STR("type", "external_account"),
+                    DF_STR("audience", df_json_str(federation_spec, "provider"))) < 0 ||
         df_json_add_str(config, "subject_token_type", "urn:ietf:params:oauth:token-type:jwt", err) <
             0 ||
-        df_json_add_str(config, "token_url", url ? url : "https://sts.googleapis.com/v1/token",
-                        err) < 0 ||
-        df_json_add_str(config, "service_account_impersonation_url", impersonation, err) < 0 ||
+        df_json_put(config, err,
+                    DF_STR("token_url", url ? url : "https://sts.googleapis.com/v1/token"),
+                    DF_STR("service_account_impersonation_url", impersonation)) < 0 ||
         df_json_add_str(df_json_object_at(config, "credential_source"), "file", token_file, err) <
             0)
         return -1;

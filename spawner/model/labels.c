@@ -3,7 +3,7 @@
 int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(doc, "metadata");
-    cJSON *labels = metadata ? df_json_object_at(metadata, "labels") : NULL;
+    cJSON *labels = df_json_object_at(metadata, "labels");
     if (!labels)
         return df_fail_oom(err);
     if (value)

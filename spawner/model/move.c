@@ -18,7 +18,7 @@ int df_move_fill(cJSON *run, struct df_err *err)
     cJSON *storage = cJSON_DetachItemFromObjectCaseSensitive(spec, "moveTo");
     if (!storage)
         return 0;
-    if (!target || df_json_add(target, "storage", storage, err) < 0)
+    if (df_json_add(target, "storage", storage, err) < 0)
         return df_fail_oom(err);
     int failed = df_storage_fill(target, executor_of(run), err);
     storage = cJSON_DetachItemFromObjectCaseSensitive(target, "storage");
@@ -28,11 +28,10 @@ int df_move_fill(cJSON *run, struct df_err *err)
 int df_move_view(const cJSON *executor, const cJSON *storage, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *view = cJSON_CreateObject();
-    cJSON *metadata = view ? df_json_object_at(view, "metadata") : NULL;
-    cJSON *spec = view ? df_json_object_at(view, "spec") : NULL;
-    if (!metadata || !spec)
-        return df_fail_oom(err);
-    if (df_json_set_str(metadata, "name", df_json_str(executor, "metadata.name"), err) < 0 ||
+    cJSON *metadata = df_json_object_at(view, "metadata");
+    cJSON *spec = df_json_object_at(view, "spec");
+    if (df_check_alloc(metadata, err) < 0 ||
+        df_json_set_str(metadata, "name", df_json_str(executor, "metadata.name"), err) < 0 ||
         df_json_set(spec, "storage", cJSON_Duplicate(storage, true), err) < 0)
         return -1;
     *ret = DF_TAKE(view);
@@ -87,14 +86,13 @@ static int raise_revision(const cJSON *executor, cJSON *status, bool changes, st
 
 static int note_former(cJSON *status, const cJSON *run, struct df_err *err)
 {
-    cJSON *former = cJSON_CreateObject();
-    if (df_json_set(status, "formerStorage", former, err) < 0)
-        return -1;
-    if (df_json_set(former, "storage",
-                    cJSON_Duplicate(df_json_at(run, "spec.snapshot.storage"), true), err) < 0 ||
-        df_json_set_str(former, "run", df_json_str(run, "metadata.name"), err) < 0)
-        return -1;
-    return df_json_set_str(former, "leftAt", df_json_str(run, "status.finishedAt"), err);
+    return df_json_set(
+        status, "formerStorage",
+        df_json_object(
+            DF_ITEM("storage", cJSON_Duplicate(df_json_at(run, "spec.snapshot.storage"), true)),
+            DF_STR("run", df_json_str(run, "metadata.name")),
+            DF_STR("leftAt", df_json_str(run, "status.finishedAt"))),
+        err);
 }
 
 int df_move_switch(cJSON *executor, const cJSON *run, struct df_err *err)

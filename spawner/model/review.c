@@ -67,9 +67,8 @@ static int set_stamps(cJSON *annotations, const struct review *r, struct df_err 
 static int make_patch(cJSON *annotations, struct df_buf *base64, struct df_err *err)
 {
     DF_JSON cJSON *patch = cJSON_CreateArray(), *operation = cJSON_CreateObject();
-    if (df_json_add(operation, "value", annotations, err) < 0 ||
-        df_json_add_str(operation, "op", "add", err) < 0 ||
-        df_json_add_str(operation, "path", "/metadata/annotations", err) < 0 ||
+    if (df_json_put(operation, err, DF_ITEM("value", annotations), DF_STR("op", "add"),
+                    DF_STR("path", "/metadata/annotations")) < 0 ||
         df_json_append(patch, DF_TAKE(operation), err) < 0)
         return -1;
     DF_FREE char *text = df_json_print(patch);
@@ -97,15 +96,10 @@ static int add_patch(cJSON *response, const struct review *r, struct df_err *err
 
 static int refuse(cJSON *response, struct df_err *err)
 {
-    cJSON *status = df_json_object_at(response, "status");
-    if (!status)
-        return df_fail_oom(err);
-    if (df_json_add_num(status, "code", 403, err) < 0)
-        return -1;
-    return df_json_add_str(status, "message",
-                           "dayfly keeps the name of who asks, and this user name has control "
-                           "characters, is empty or too long",
-                           err);
+    return df_json_put(df_json_object_at(response, "status"), err, DF_NUM("code", 403),
+                       DF_STR("message",
+                              "dayfly keeps the name of who asks, and this user name has control "
+                              "characters, is empty or too long"));
 }
 
 /* Writes the stamp and reads it again: what could not be read is not written. */
@@ -113,7 +107,7 @@ static bool name_user(struct review *r, const char *user, enum df_role role)
 {
     DF_JSON cJSON *doc = cJSON_CreateObject();
     cJSON *metadata = df_json_object_at(doc, "metadata");
-    cJSON *annotations = metadata ? df_json_object_at(metadata, "annotations") : NULL;
+    cJSON *annotations = df_json_object_at(metadata, "annotations");
     if (!annotations || !user || strlen(user) > DF_LIMIT_STAMP)
         return false;
     (void)snprintf(r->stamp, sizeof(r->stamp), "%s %s", df_role_name(role), user);
@@ -129,8 +123,8 @@ static int answer(const cJSON *request, enum df_role role, cJSON *response, stru
                        .old = df_json_at(request, "oldObject")};
     bool deletes = is_deletion(request);
     bool is_named = name_user(&r, df_json_str(request, "userInfo.username"), role);
-    if (df_json_add_str(response, "uid", df_json_str(request, "uid"), err) < 0 ||
-        df_json_add_bool(response, "allowed", is_named || deletes, err) < 0)
+    if (df_json_put(response, err, DF_STR("uid", df_json_str(request, "uid")),
+                    DF_BOOL("allowed", is_named || deletes)) < 0)
         return -1;
     if (deletes)
         return 0;
@@ -141,7 +135,7 @@ int df_review_answer(const cJSON *review, enum df_role role, cJSON **ret, struct
 {
     const cJSON *request = df_json_at(review, "request");
     DF_JSON cJSON *reply = cJSON_CreateObject();
-    cJSON *response = reply ? df_json_object_at(reply, "response") : NULL;
+    cJSON *response = df_json_object_at(reply, "response");
     if (!response)
         return df_fail_oom(err);
     if (!df_streq(df_json_str(review, "apiVersion"), API_VERSION) || !df_json_str(request, "uid") ||
@@ -151,8 +145,8 @@ int df_review_answer(const cJSON *review, enum df_role role, cJSON **ret, struct
                               "the body is no AdmissionReview (" API_VERSION
                               ") of an object of " GROUP);
     if (answer(request, role, response, err) < 0 ||
-        df_json_add_str(reply, "apiVersion", API_VERSION, err) < 0 ||
-        df_json_add_str(reply, "kind", "AdmissionReview", err) < 0)
+        df_json_put(reply, err, DF_STR("apiVersion", API_VERSION),
+                    DF_STR("kind", "AdmissionReview")) < 0)
         return -1;
     *ret = DF_TAKE(reply);
     return 0;

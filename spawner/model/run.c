@@ -338,9 +338,8 @@ int df_run_due_us(const cJSON *before, const cJSON *run, const cJSON *first, int
         return 0;
     DF_JSON cJSON *same = cJSON_Duplicate(before, true);
     cJSON *status = df_json_object_at(same, "status");
-    if (!status)
-        return df_fail_oom(err);
-    if (set_as_in(status, "source", run, err) < 0 || set_as_in(status, "tool", run, err) < 0)
+    if (df_check_alloc(status, err) < 0 || set_as_in(status, "source", run, err) < 0 ||
+        set_as_in(status, "tool", run, err) < 0)
         return -1;
     *ret = df_json_equal(same, run) ? due_us : 0;
     return 0;

@@ -158,15 +158,12 @@ int df_secret_source_use(const cJSON *source, cJSON **ret, struct df_err *err)
 {
     const cJSON *executors = df_json_at(source, "executors");
     DF_JSON cJSON *use = cJSON_CreateObject();
-    if (!use)
-        return df_fail_oom(err);
     if (!df_json_has_string(executors, EVERY) &&
         df_json_add(use, "executors", cJSON_Duplicate(executors, true), err) < 0)
         return -1;
     if (df_json_add_str(use, "source", source->string, err) < 0)
         return -1;
-    *ret = DF_TAKE(use);
-    return 0;
+    return df_check_alloc(*ret = DF_TAKE(use), err);
 }
 
 const char *df_secret_source_rest(const char *source, const char *secret)

@@ -43,9 +43,7 @@ static int add_names(cJSON *list, const char *text, struct df_err *err)
     for (;;) {
         size_t n = strcspn(text, ",");
         DF_FREE char *name = strndup(text, n);
-        if (!name)
-            return df_fail_oom(err);
-        if (add_name(list, name, err) < 0)
+        if (df_check_alloc(name, err) < 0 || add_name(list, name, err) < 0)
             return -1;
         if (!text[n])
             return 0;
@@ -56,19 +54,14 @@ static int add_names(cJSON *list, const char *text, struct df_err *err)
 int df_secret_use_parse(const char *executors, const char *owner, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *use = cJSON_CreateObject();
-    if (!use)
-        return df_fail_oom(err);
     if (!df_streq(executors, EVERY)) {
         cJSON *list = df_json_array_at(use, "executors");
-        if (!list)
-            return df_fail_oom(err);
-        if (add_names(list, executors, err) < 0)
+        if (df_check_alloc(list, err) < 0 || add_names(list, executors, err) < 0)
             return -1;
     }
     if (df_json_add_str(use, "owner", owner, err) < 0)
         return -1;
-    *ret = DF_TAKE(use);
-    return 0;
+    return df_check_alloc(*ret = DF_TAKE(use), err);
 }
 
 /* The executors as df_secret_use_parse() reads them; the caller frees. NULL if out of memory. */

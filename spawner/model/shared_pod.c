@@ -46,10 +46,9 @@ int df_shared_pod_join(cJSON *apply, const cJSON *plan, struct df_err *err)
 {
     DF_JSON cJSON *ref = cJSON_Duplicate(df_json_at(plan, "status.engineRef"), true);
     cJSON *status = df_json_object_at(apply, "status");
-    if (!ref || !status)
-        return df_fail_oom(err);
-    if (df_json_set_str(ref, "hostUid", df_json_str(plan, "metadata.uid"), err) < 0 ||
-        df_json_set_str(ref, "podUid", df_json_str(plan, "status.claimedBy.podUid"), err) < 0)
+    if (df_check_alloc(status, err) < 0 ||
+        df_json_put(ref, err, DF_STR("hostUid", df_json_str(plan, "metadata.uid")),
+                    DF_STR("podUid", df_json_str(plan, "status.claimedBy.podUid"))) < 0)
         return -1;
     return df_json_set(status, "engineRef", DF_TAKE(ref), err);
 }

@@ -70,9 +70,7 @@ static int fill_names(cJSON *config, const struct df_storage_type *s, struct df_
         if (!df_json_is_number(given))
             continue;
         DF_FREE char *digits = df_json_print(given);
-        if (!digits)
-            return df_fail_oom(err);
-        if (df_json_set_str(config, *name, digits, err) < 0)
+        if (df_check_alloc(digits, err) < 0 || df_json_set_str(config, *name, digits, err) < 0)
             return -1;
     }
     return 0;
@@ -140,9 +138,8 @@ int df_storage_location(const cJSON *executor, char **ret, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
     DF_JSON cJSON *spec = cJSON_Duplicate(df_json_at(executor, "spec"), true);
-    if (!spec)
-        return df_fail_oom(err);
-    if (df_storage_fill(spec, df_json_str(executor, "metadata.name"), err) < 0)
+    if (df_check_alloc(spec, err) < 0 ||
+        df_storage_fill(spec, df_json_str(executor, "metadata.name"), err) < 0)
         return -1;
     const cJSON *storage = df_json_at(spec, "storage");
     const struct df_storage_type *s = df_storage_type_find(df_json_str(storage, "type"));
@@ -152,6 +149,5 @@ int df_storage_location(const cJSON *executor, char **ret, struct df_err *err)
         return 0;
     }
     s->place(&text, df_json_at(storage, "config"), path);
-    *ret = df_buf_take(&text);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_buf_take(&text), err);
 }

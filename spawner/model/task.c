@@ -211,10 +211,7 @@ int df_task_count_lost_attempt(cJSON *task, const struct df_engine_observation *
     if (!is_lost_attempt(task, observed))
         return 0;
     int64_t n = lost_attempts(task) + 1;
-    cJSON *made = df_json_object_at(status, "engineRef");
-    if (!made)
-        return df_fail_oom(err);
-    if (df_json_set(made, "lost", cJSON_CreateTrue(), err) < 0 ||
+    if (df_json_set(df_json_object_at(status, "engineRef"), "lost", cJSON_CreateTrue(), err) < 0 ||
         df_json_set(status, "systemFailures", cJSON_CreateNumber((double)n), err) < 0)
         return -1;
     const char *why =
@@ -225,8 +222,7 @@ int df_task_count_lost_attempt(cJSON *task, const struct df_engine_observation *
 
 int df_task_count_attempt(cJSON *task, struct df_err *err)
 {
-    cJSON *status = df_json_object_at(task, "status");
-    return status ? df_json_set(status, "attempts", cJSON_CreateNumber(1), err) : df_fail_oom(err);
+    return df_json_set(df_json_object_at(task, "status"), "attempts", cJSON_CreateNumber(1), err);
 }
 
 int df_task_reset_failures(cJSON *task, struct df_err *err)

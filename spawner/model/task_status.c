@@ -95,14 +95,13 @@ static int set_condition(cJSON *list, const char *type, bool is_so,
     }
     if (!df_streq(df_json_str(c, "status"), status)) {
         char at[DF_TIME_LEN];
-        if (df_json_set_str(c, "status", status, err) < 0 ||
-            df_json_set_str(c, "lastTransitionTime", df_time_format(text->now_us, at), err) < 0)
+        if (df_json_put(c, err, DF_STR("status", status),
+                        DF_STR("lastTransitionTime", df_time_format(text->now_us, at))) < 0)
             return -1;
     }
-    if (df_json_set_str(c, "reason", text->reason, err) < 0 ||
-        df_json_set_str(c, "message", text->message ? text->message : "", err) < 0)
-        return -1;
-    return df_json_set(c, "observedGeneration", cJSON_CreateNumber((double)text->generation), err);
+    return df_json_put(c, err, DF_STR("reason", text->reason),
+                       DF_STR("message", text->message ? text->message : ""),
+                       DF_NUM("observedGeneration", text->generation));
 }
 
 int df_set_conditions(cJSON *doc, enum df_outcome outcome, const char *reason, const char *message,
@@ -111,10 +110,9 @@ int df_set_conditions(cJSON *doc, enum df_outcome outcome, const char *reason, c
     const struct condition_text text = {reason, message, df_json_int(doc, "metadata.generation", 1),
                                         now_us};
     cJSON *status = df_json_object_at(doc, "status");
-    cJSON *list = status ? df_json_array_at(status, "conditions") : NULL;
-    if (!list)
-        return df_fail_oom(err);
-    if (set_condition(list, "Progressing", outcome == DF_OUTCOME_NONE, &text, err) < 0 ||
+    cJSON *list = df_json_array_at(status, "conditions");
+    if (df_check_alloc(list, err) < 0 ||
+        set_condition(list, "Progressing", outcome == DF_OUTCOME_NONE, &text, err) < 0 ||
         set_condition(list, "Succeeded", outcome == DF_OUTCOME_SUCCEEDED, &text, err) < 0)
         return -1;
     if (outcome != DF_OUTCOME_NONE)
@@ -127,15 +125,11 @@ int df_set_conditions(cJSON *doc, enum df_outcome outcome, const char *reason, c
 int df_task_add_time(cJSON *task, const char *name, int64_t at_us, struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
-    cJSON *timeline = status ? df_json_array_at(status, "timeline") : NULL;
-    if (!timeline)
-        return df_fail_oom(err);
+    cJSON *timeline = df_json_array_at(status, "timeline");
     if (find_named(timeline, "name", name))
         return 0;
-    cJSON *entry = cJSON_CreateObject();
-    if (df_json_append(timeline, entry, err) < 0 || df_json_add_str(entry, "name", name, err) < 0)
-        return -1;
-    return df_json_add_time(entry, "at", at_us, err);
+    return df_json_append(timeline, df_json_object(DF_STR("name", name), DF_TIME("at", at_us)),
+                          err);
 }
 
 int64_t df_task_time(const cJSON *object, const char *path, int64_t fallback)
@@ -229,18 +223,15 @@ static int add_phase(cJSON *task, const char *word, const char *message, int64_t
                      struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
-    cJSON *history = status ? df_json_array_at(status, "phaseHistory") : NULL;
-    if (!history)
-        return df_fail_oom(err);
+    cJSON *history = df_json_array_at(status, "phaseHistory");
     int n = cJSON_GetArraySize(history);
     const cJSON *last = n ? cJSON_GetArrayItem(history, n - 1) : NULL;
     if (n >= max || df_streq(df_json_str(last, "phase"), word))
         return 0;
-    cJSON *entry = cJSON_CreateObject();
-    if (df_json_append(history, entry, err) < 0 || df_json_add_str(entry, "phase", word, err) < 0 ||
-        df_json_add_time(entry, "occurredAt", now_us, err) < 0)
-        return -1;
-    return df_json_add_str(entry, "message", df_str_empty(message) ? NULL : message, err);
+    return df_json_append(history,
+                          df_json_object(DF_STR("phase", word), DF_TIME("occurredAt", now_us),
+                                         DF_STR("message", df_str_empty(message) ? NULL : message)),
+                          err);
 }
 
 int df_task_note_retry(cJSON *task, const char *message, int64_t now_us, struct df_err *err)
@@ -251,13 +242,9 @@ int df_task_note_retry(cJSON *task, const char *message, int64_t now_us, struct 
 static int set_error_state(cJSON *task, const char *reason, const char *message, struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
-    cJSON *error = status ? df_json_object_at(status, "errorState") : NULL;
-    if (!error)
-        return df_fail_oom(err);
-    if (df_json_set_str(error, "code", reason, err) < 0 ||
-        df_json_set_str(error, "kind", df_fault_name(df_reason_fault(reason)), err) < 0)
-        return -1;
-    return df_json_set_str(error, "message", message ? message : "", err);
+    return df_json_put(df_json_object_at(status, "errorState"), err, DF_STR("code", reason),
+                       DF_STR("kind", df_fault_name(df_reason_fault(reason))),
+                       DF_STR("message", message ? message : ""));
 }
 
 static int note_end(cJSON *task, enum df_outcome outcome, const char *reason, const char *message,

@@ -19,11 +19,8 @@ int df_waiting_set(cJSON *doc, int64_t since_us, const char *reason, const char 
 {
     DF_JSON cJSON *waiting = cJSON_CreateObject();
     cJSON *status = df_json_object_at(doc, "status");
-    if (!waiting || !status)
-        return df_fail_oom(err);
-    if (df_json_add_time(waiting, "since", since_us, err) < 0 ||
-        df_json_add_str(waiting, "reason", reason, err) < 0 ||
-        df_json_add_str(waiting, "message", message, err) < 0)
+    if (df_json_put(waiting, err, DF_TIME("since", since_us), DF_STR("reason", reason),
+                    DF_STR("message", message)) < 0)
         return -1;
     return df_json_set(status, "waiting", DF_TAKE(waiting), err);
 }
