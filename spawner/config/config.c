@@ -477,8 +477,7 @@ static int fill_engines(struct df_config *c, struct df_err *err)
         if (add_engine(c, &named, key, c->engines.items[i], err) < 0)
             return -1;
     free(c->engine);
-    c->engine = strdup(c->engines.items[0]);
-    return c->engine ? 0 : df_fail_oom(err);
+    return df_check_alloc(c->engine = strdup(c->engines.items[0]), err);
 }
 
 /* A service with tokens runs the modules of several people. */

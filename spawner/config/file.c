@@ -89,9 +89,7 @@ static int set_members(struct df_config *c, const cJSON *section, const char *pr
 {
     for (const cJSON *m = section->child; m; m = m->next) {
         DF_FREE char *name = df_strf("%s%s%s", prefix, *prefix ? "." : "", m->string);
-        if (!name)
-            return df_fail_oom(err);
-        if (set_member(c, m, name, f, err) < 0)
+        if (df_check_alloc(name, err) < 0 || set_member(c, m, name, f, err) < 0)
             return -1;
     }
     return 0;

@@ -48,10 +48,8 @@ int df_config_isolation(const struct df_config *c, cJSON **ret, struct df_err *e
 {
     DF_STRS struct df_strs secrets = {0};
     DF_JSON cJSON *isolation = cJSON_CreateObject();
-    cJSON *hidden = isolation ? df_json_array_at(isolation, "hidden") : NULL;
-    if (!hidden)
-        return df_fail_oom(err);
-    if (add_secrets(c, &secrets, err) < 0 ||
+    cJSON *hidden = df_json_array_at(isolation, "hidden");
+    if (df_check_alloc(hidden, err) < 0 || add_secrets(c, &secrets, err) < 0 ||
         df_json_add_str(isolation, "mode", c->isolation, err) < 0)
         return -1;
     for (size_t i = 0; i < secrets.len; i++)

@@ -20,8 +20,7 @@ static int copy_secret(struct df_credentials *c, const char *secret, size_t n, s
 {
     if (n == 0 || n > DF_LIMIT_TOKEN || memchr(secret, '\0', n))
         return fail_unauthorized(err, "the Authorization header has no usable token");
-    c->secret = strndup(secret, n);
-    return c->secret ? 0 : df_fail_oom(err);
+    return df_check_alloc(c->secret = strndup(secret, n), err);
 }
 
 static int split_basic(struct df_credentials *c, const struct df_buf *pair, struct df_err *err)

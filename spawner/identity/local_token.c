@@ -33,8 +33,7 @@ static int read_private(const char *path, char **ret, struct df_err *err)
     size_t n = strcspn(df_buf_str(&text), "\r\n");
     if (n < 2 * DF_KEY_LEN) /* cut by a full disk, or written by hand */
         return 0;
-    *ret = strndup(df_buf_str(&text), n);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strndup(df_buf_str(&text), n), err);
 }
 
 int df_local_token_read(const char *data_directory, char **ret, struct df_err *err)
@@ -47,9 +46,7 @@ int df_local_token_make(const char *data_directory, char **ret, struct df_err *e
 {
     DF_FREE char *path = token_path(data_directory);
     char text[DF_KEY_TEXT + 1];
-    if (!path)
-        return df_fail_oom(err);
-    if (read_private(path, ret, err) < 0)
+    if (df_check_alloc(path, err) < 0 || read_private(path, ret, err) < 0)
         return -1;
     if (*ret)
         return 0;

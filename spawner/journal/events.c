@@ -76,14 +76,11 @@ static int add_regarding(cJSON *event, const cJSON *task, bool on_task, struct d
 {
     const cJSON *from = df_json_at(task, on_task ? "metadata" : "status.engineRef");
     cJSON *to = df_json_object_at(event, "regarding");
-    if (!to)
-        return df_fail_oom(err);
-    if (df_json_add_str(to, "apiVersion", on_task ? DF_API_VERSION : "batch/v1", err) < 0 ||
-        df_json_add_str(to, "kind", on_task ? "TaskAction" : df_json_str(from, "kind"), err) < 0 ||
-        df_json_add_str(to, "name", df_json_str(from, "name"), err) < 0 ||
-        df_json_add_str(to, "namespace", df_json_str(from, "namespace"), err) < 0)
-        return -1;
-    return df_json_add_str(to, "uid", df_json_str(from, "uid"), err);
+    return df_json_put(to, err, DF_STR("apiVersion", on_task ? DF_API_VERSION : "batch/v1"),
+                       DF_STR("kind", on_task ? "TaskAction" : df_json_str(from, "kind")),
+                       DF_STR("name", df_json_str(from, "name")),
+                       DF_STR("namespace", df_json_str(from, "namespace")),
+                       DF_STR("uid", df_json_str(from, "uid")));
 }
 
 static int add_metadata(cJSON *event, const cJSON *task, int entry, struct df_err *err)
@@ -94,9 +91,8 @@ static int add_metadata(cJSON *event, const cJSON *task, int entry, struct df_er
     DF_FREE char *name = df_strf("%s.%.8s-%d", df_json_str(about, "name"), uid ? uid : "", entry);
     if (!metadata || !name)
         return df_fail_oom(err);
-    if (df_json_add_str(metadata, "name", name, err) < 0)
-        return -1;
-    return df_json_add_str(metadata, "namespace", df_json_str(about, "namespace"), err);
+    return df_json_put(metadata, err, DF_STR("name", name),
+                       DF_STR("namespace", df_json_str(about, "namespace")));
 }
 
 /* Cut between characters. */
@@ -135,17 +131,15 @@ int df_event_build(const cJSON *task, int entry, bool on_task, const char *repor
     const cJSON *what = entry_of(task, entry);
     const char *phase = df_json_str(what, "phase"), *message = df_json_str(what, "message");
     const char *action = df_json_str(task, "spec.action");
-    if (!event)
-        return df_fail_oom(err);
-    if (df_json_add_str(event, "apiVersion", "events.k8s.io/v1", err) < 0 ||
-        df_json_add_str(event, "kind", "Event", err) < 0 ||
+    if (df_json_put(event, err, DF_STR("apiVersion", "events.k8s.io/v1"), DF_STR("kind", "Event")) <
+            0 ||
         add_regarding(event, task, on_task, err) < 0 || add_metadata(event, task, entry, err) < 0 ||
-        df_json_add_str(event, "eventTime", df_json_str(what, "occurredAt"), err) < 0 ||
-        df_json_add_str(event, "type", is_bad(phase) ? "Warning" : "Normal", err) < 0 ||
-        df_json_add_str(event, "reason", reason_of(task, phase), err) < 0 ||
-        df_json_add_str(event, "action", action ? action : "step", err) < 0 ||
-        df_json_add_str(event, "reportingController", DF_EVENTS_REPORTER, err) < 0 ||
-        df_json_add_str(event, "reportingInstance", reporter, err) < 0 ||
+        df_json_put(event, err, DF_STR("eventTime", df_json_str(what, "occurredAt")),
+                    DF_STR("type", is_bad(phase) ? "Warning" : "Normal"),
+                    DF_STR("reason", reason_of(task, phase)),
+                    DF_STR("action", action ? action : "step"),
+                    DF_STR("reportingController", DF_EVENTS_REPORTER),
+                    DF_STR("reportingInstance", reporter)) < 0 ||
         add_note(event, message ? message : phase, err) < 0)
         return -1;
     *ret = DF_TAKE(event);

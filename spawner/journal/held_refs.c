@@ -116,12 +116,10 @@ int df_held_ref_show(struct df_spawner *s, const cJSON **task, int64_t *ret_due_
     if (!ref)
         return look_again(s, task, err);
     with = df_shared_own(DF_TAKE(*task));
-    if (!with)
-        return df_fail_oom(err);
-    if (df_json_set(df_json_object_at(with, "status"), "engineRef", DF_TAKE(ref), err) < 0)
+    if (df_check_alloc(with, err) < 0 ||
+        df_json_set(df_json_object_at(with, "status"), "engineRef", DF_TAKE(ref), err) < 0)
         return -1;
-    *task = df_shared_new(DF_TAKE(with));
-    return *task ? 0 : df_fail_oom(err);
+    return df_check_alloc(*task = df_shared_new(DF_TAKE(with)), err);
 }
 
 void df_held_ref_drop(struct df_spawner *s, const cJSON *task)

@@ -220,9 +220,7 @@ static int set_reported(cJSON *task, void *arg, struct df_err *err)
 {
     const int *told = arg;
     cJSON *status = df_json_object_at(task, "status");
-    if (!status)
-        return df_fail_oom(err);
-    if (df_label_set(task, DF_LABEL_UNREPORTED, NULL, err) < 0)
+    if (df_check_alloc(status, err) < 0 || df_label_set(task, DF_LABEL_UNREPORTED, NULL, err) < 0)
         return -1;
     return df_json_set(status, "reported", cJSON_CreateNumber(*told), err);
 }
@@ -355,9 +353,8 @@ static void init(struct df_reporter *r, struct df_spawner *s)
 static int start(struct df_reporter *r, struct df_err *err)
 {
     r->names = calloc(DF_LIMIT_REPORTS, sizeof(step_name));
-    if (!r->names)
-        return df_fail_oom(err);
-    if (df_state_service_new(r->s->config, &r->service, err) < 0)
+    if (df_check_alloc(r->names, err) < 0 ||
+        df_state_service_new(r->s->config, &r->service, err) < 0)
         return -1;
     int failed = pthread_create(&r->thread, NULL, report, r);
     return failed ? df_fail_errno(err, failed, "start the thread of the State Service") : 0;

@@ -72,7 +72,7 @@ static int build_events(const struct df_state_service *s, const cJSON *task, int
                         cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *request = cJSON_CreateObject();
-    cJSON *events = request ? df_json_array_at(request, "events") : NULL;
+    cJSON *events = df_json_array_at(request, "events");
     if (!events)
         return df_fail_oom(err);
     for (int i = index; i < index + n; i++) {
@@ -93,8 +93,7 @@ static int build(const struct df_state_service *s, const cJSON *task, int index,
                            : build_events(s, task, index, n, &request, err);
     if (result < 0)
         return -1;
-    *ret = df_json_print(request);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_json_print(request), err);
 }
 
 /* The file is read each time: what mounts it renews it. */

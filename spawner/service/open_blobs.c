@@ -118,9 +118,7 @@ static int copy_blob(struct df_blob *from, struct df_blob *to, const char *key, 
     DF_CLOSE int in = -1;
     DF_CLOSE int out = -1;
     DF_FREE char *path = df_fs_join(df_blob_tmp_dir(to), "moved");
-    if (!path)
-        return df_fail_oom(err);
-    if (df_blob_open_read(from, key, &in, NULL, err) < 0)
+    if (df_check_alloc(path, err) < 0 || df_blob_open_read(from, key, &in, NULL, err) < 0)
         return -1;
     out = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (out < 0)

@@ -60,9 +60,7 @@ static int open_local(struct df_spawner *s, const struct spaces *spaces, struct 
     DF_FREE char *runner = df_config_runner(s->config);
     struct df_engine *local = NULL;
     (void)spaces;
-    if (!directory)
-        return df_fail_oom(err);
-    if (choose_isolation(s->config, &isolation, err) < 0)
+    if (df_check_alloc(directory, err) < 0 || choose_isolation(s->config, &isolation, err) < 0)
         return -1;
     if (!runner)
         return df_fail(err, DF_ERR_NOT_FOUND,

@@ -199,9 +199,7 @@ static int open_store(struct df_service *s, struct df_err *err)
     struct df_spawner *p = &s->spawner;
     DF_KUBE struct df_kube *lease_kube = NULL;
     DF_FREE char *directory = data_path(s, "blobs");
-    if (!directory)
-        return df_fail_oom(err);
-    if (open_vault(s, err) < 0 || open_sources(s, err) < 0 ||
+    if (df_check_alloc(directory, err) < 0 || open_vault(s, err) < 0 || open_sources(s, err) < 0 ||
         connect_for_move(p->config, &lease_kube, err) < 0)
         return -1;
     const struct df_blob_places places = {p->config, p->kube,  cluster_namespace(s),
@@ -332,9 +330,8 @@ static int start(struct df_service *s, struct df_err *err)
 {
     struct df_spawner *p = &s->spawner;
     p->endpoint_file = data_path(s, "endpoint");
-    if (!p->endpoint_file)
-        return df_fail_oom(err);
-    if (df_hold_directory(p->config->data_directory, p->endpoint_file, &s->lock_fd, err) < 0 ||
+    if (df_check_alloc(p->endpoint_file, err) < 0 ||
+        df_hold_directory(p->config->data_directory, p->endpoint_file, &s->lock_fd, err) < 0 ||
         df_restore_check_finished(p->config->data_directory, err) < 0 ||
         connect_cluster(s, err) < 0 || open_store(s, err) < 0 ||
         df_control_new(p, &p->control, err) < 0 || df_journal_new(p->store, &p->journal, err) < 0 ||

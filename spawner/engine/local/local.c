@@ -41,14 +41,11 @@ static struct local *local_of(struct df_engine *e)
 static int handoff_fd(const struct local *l, const struct df_engine_step *step, int *ret_fd,
                       struct df_err *err)
 {
-    DF_JSON cJSON *doc = cJSON_CreateObject();
-    if (!doc)
-        return df_fail_oom(err);
-    if (df_json_add_str(doc, "server", step->runner.server_url, err) < 0 ||
-        df_json_add_str(doc, "uid", step->uid, err) < 0 ||
-        df_json_add_str(doc, "token", step->runner.claim_token, err) < 0 ||
-        df_json_add_str(doc, "caFile", step->runner.ca_file, err) < 0 ||
-        df_json_add_str(doc, "endpointFile", step->runner.endpoint_file, err) < 0 ||
+    DF_JSON cJSON *doc = df_json_object(
+        DF_STR("server", step->runner.server_url), DF_STR("uid", step->uid),
+        DF_STR("token", step->runner.claim_token), DF_STR("caFile", step->runner.ca_file),
+        DF_STR("endpointFile", step->runner.endpoint_file));
+    if (df_check_alloc(doc, err) < 0 ||
         (l->isolation &&
          df_json_add(doc, "isolation", cJSON_Duplicate(l->isolation, true), err) < 0))
         return -1;
@@ -171,9 +168,7 @@ static int local_create(struct df_engine *e, const struct df_engine_step *step, 
     struct local *l = local_of(e);
     DF_STEP_DIR struct df_step_dir d = {0};
     DF_JSON cJSON *ref = engine_ref(step);
-    if (!ref)
-        return df_fail_oom(err);
-    if (df_step_dir_init(&d, l->root, step->uid, err) < 0)
+    if (df_check_alloc(ref, err) < 0 || df_step_dir_init(&d, l->root, step->uid, err) < 0)
         return -1;
     (void)pthread_mutex_lock(&l->lock);
     int result = create_locked(l, &d, step, err);

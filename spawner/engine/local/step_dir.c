@@ -67,8 +67,6 @@ int df_step_dir_prepare_root(const char *root, struct df_err *err)
     static const char *const parts[] = {"at", "by-name", "failed"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(parts); i++) {
         DF_FREE char *path = df_fs_join(root, parts[i]);
-        if (!path)
-            return df_fail_oom(err);
         if (df_fs_mkdirs(path, 0700, err) < 0)
             return -1;
     }
@@ -115,9 +113,7 @@ static int release_name(const struct df_step_dir *d, const char *name, struct df
 {
     DF_FREE char *link = df_strf("%s/by-name/%s", d->root, name);
     char owner[64];
-    if (!link)
-        return df_fail_oom(err);
-    if (name_owner(link, owner, err) < 0)
+    if (df_check_alloc(link, err) < 0 || name_owner(link, owner, err) < 0)
         return -1;
     if (df_streq(owner, d->uid) && unlink(link) < 0 && errno != ENOENT)
         return df_fail_errno(err, errno, "remove %s", link);

@@ -83,9 +83,7 @@ int df_work_dir_release(const struct df_step_dir *d, struct df_err *err)
     DF_CLEANUP(shared_free) struct shared s = {0};
     DF_FREE char *at = df_fs_join(d->top, "at");
     char executor[64], owner[64];
-    if (!at)
-        return df_fail_oom(err);
-    if (read_name(at, executor, err) < 0)
+    if (df_check_alloc(at, err) < 0 || read_name(at, executor, err) < 0)
         return -1;
     if (!*executor)
         return 0;
@@ -142,11 +140,10 @@ static int assign_path(const struct df_step_dir *d, const struct shared *s, cons
     DF_FREE char *at = df_fs_join(d->top, "at"), *to_shared = df_strf("../at/%s", executor);
     DF_FREE char *to_step = df_strf("../../%s", d->uid);
     DF_FREE char *to_work = df_strf("../at/%s/work", executor);
-    if (!at)
-        return df_fail_oom(err);
-    if (df_fs_remove_tree(s->work, err) < 0 || remove_link(s->step, err) < 0 ||
-        df_fs_mkdirs(s->dir, 0700, err) < 0 || make_link(at, to_shared, err) < 0 ||
-        make_link(s->step, to_step, err) < 0 || df_fs_mkdirs(s->work, 0700, err) < 0)
+    if (df_check_alloc(at, err) < 0 || df_fs_remove_tree(s->work, err) < 0 ||
+        remove_link(s->step, err) < 0 || df_fs_mkdirs(s->dir, 0700, err) < 0 ||
+        make_link(at, to_shared, err) < 0 || make_link(s->step, to_step, err) < 0 ||
+        df_fs_mkdirs(s->work, 0700, err) < 0)
         return -1;
     return make_link(d->work, to_work, err);
 }

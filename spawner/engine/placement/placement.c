@@ -87,10 +87,8 @@ static int put_object_mount(const struct parts *p, const struct mounts *kind, co
         return -1;
     (void)snprintf(name, sizeof(name), "%s-%.8s", kind->prefix, hash);
     cJSON *volume = add_volume(p, name, err);
-    cJSON *source = volume ? df_json_object_at(volume, kind->source) : NULL;
-    if (!source)
-        return df_fail_oom(err);
-    if (copy_member(source, "name", item, kind->name, err) < 0 ||
+    cJSON *source = df_json_object_at(volume, kind->source);
+    if (df_check_alloc(source, err) < 0 || copy_member(source, "name", item, kind->name, err) < 0 ||
         copy_members(source, item, options, err) < 0)
         return -1;
     return add_mount(p, name, item, true, err);
@@ -125,8 +123,7 @@ static int put_plugin_cache(const struct parts *p, const cJSON *placement, bool 
     bool claimed = has_claim || !df_json_bool(cache, "optional", false);
     bool read_only = claimed && df_json_bool(cache, "readOnly", false);
     cJSON *volume = add_volume(p, "plugin-cache", err);
-    cJSON *source =
-        volume ? df_json_object_at(volume, claimed ? "persistentVolumeClaim" : "emptyDir") : NULL;
+    cJSON *source = df_json_object_at(volume, claimed ? "persistentVolumeClaim" : "emptyDir");
     if (!source)
         return df_fail_oom(err);
     if (claimed && copy_member(source, "claimName", cache, "claimName", err) < 0)
@@ -139,9 +136,8 @@ static int put_plugin_cache(const struct parts *p, const cJSON *placement, bool 
 static int put_metadata(cJSON *patch, const cJSON *placement, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(patch, "metadata");
-    if (!metadata)
-        return df_fail_oom(err);
-    if (copy_member(metadata, "labels", placement, "labels", err) < 0)
+    if (df_check_alloc(metadata, err) < 0 ||
+        copy_member(metadata, "labels", placement, "labels", err) < 0)
         return -1;
     return copy_member(metadata, "podAnnotations", placement, "annotations", err);
 }
@@ -171,7 +167,7 @@ static int make_patch(const cJSON *placement, const struct df_placement_target *
                       struct df_err *err)
 {
     DF_JSON cJSON *patch = cJSON_CreateObject();
-    const struct parts p = {patch ? df_json_object_at(patch, "spec") : NULL, cJSON_CreateObject()};
+    const struct parts p = {df_json_object_at(patch, "spec"), cJSON_CreateObject()};
     if (df_json_append(p.spec ? df_json_array_at(p.spec, "containers") : NULL, p.container, err) <
             0 ||
         df_json_add_str(p.container, "name", target->container, err) < 0)
@@ -202,9 +198,7 @@ int df_placement_apply(const cJSON *placement, const struct df_placement_target 
 {
     DF_JSON cJSON *patch = NULL;
     DF_JSON cJSON *result = cJSON_Duplicate(*pod_template, true);
-    if (!result)
-        return df_fail_oom(err);
-    if (make_patch(placement, target, &patch, err) < 0 ||
+    if (df_check_alloc(result, err) < 0 || make_patch(placement, target, &patch, err) < 0 ||
         df_pod_template_patch(&result, patch, err) < 0 ||
         apply_patches(df_json_at(placement, "podTemplate"), &result, err) < 0)
         return -1;
@@ -219,9 +213,8 @@ int df_placement_resolve(const struct df_placement_levels *levels, cJSON **ret, 
 {
     DF_JSON cJSON *keys = NULL;
     DF_JSON cJSON *merged = cJSON_CreateObject();
-    if (!merged)
-        return df_fail_oom(err);
-    if (df_ephemeral_placement(levels->environment, &keys, err) < 0 ||
+    if (df_check_alloc(merged, err) < 0 ||
+        df_ephemeral_placement(levels->environment, &keys, err) < 0 ||
         df_placement_merge(merged, levels->defaults, err) < 0 ||
         df_placement_merge(merged, levels->class, err) < 0 ||
         df_placement_merge(merged, levels->workspace, err) < 0)

@@ -240,9 +240,7 @@ static int copy_value(const cJSON *value, const struct location *at, cJSON **ret
                       struct df_err *err)
 {
     DF_JSON cJSON *copy = cJSON_Duplicate(value, true);
-    if (!copy)
-        return df_fail_oom(err);
-    if (strip_value(copy, at, err) < 0)
+    if (df_check_alloc(copy, err) < 0 || strip_value(copy, at, err) < 0)
         return -1;
     *ret = DF_TAKE(copy);
     return 0;
@@ -411,9 +409,8 @@ int df_pod_template_patch(cJSON **target, const cJSON *patch, struct df_err *err
     if (!cJSON_IsObject(patch))
         return refuse_at(&root, err, "must be an object with metadata or spec");
     DF_JSON cJSON *merged = cJSON_Duplicate(*target, true);
-    if (!merged)
-        return df_fail_oom(err);
-    if (merge_map(merged, patch, &pod_template, &root, err) < 0 || check_size(merged, err) < 0)
+    if (df_check_alloc(merged, err) < 0 ||
+        merge_map(merged, patch, &pod_template, &root, err) < 0 || check_size(merged, err) < 0)
         return -1;
     cJSON_Delete(*target);
     *target = DF_TAKE(merged);

@@ -63,8 +63,7 @@ int df_workflow_put_labels(cJSON *metadata, const struct df_workflow *w, struct 
         df_workflow_put_label(metadata, LABEL_TARGET, w->target, err) < 0)
         return -1;
     cJSON *annotations = df_json_object_at(metadata, "annotations");
-    return annotations ? df_json_set_str(annotations, LABEL_TARGET, w->target, err)
-                       : df_fail_oom(err);
+    return df_json_set_str(annotations, LABEL_TARGET, w->target, err);
 }
 
 /* ---- ownership ---- */
