@@ -44,9 +44,8 @@ static void approved_free(struct approved *a)
 static int fetch_bundle(struct df_context *c, struct approved *a, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->dirs->secret, "bundle");
-    if (!path)
-        return df_fail_oom(err);
-    if (df_report_get_artifact(c->report, "plan", path, c->deadline_ms, err) < 0)
+    if (df_check_alloc(path, err) < 0 ||
+        df_report_get_artifact(c->report, "plan", path, c->deadline_ms, err) < 0)
         return -1;
     if (df_fs_open_plain(path, O_RDONLY, 0, &a->fd, err) < 0)
         return -1;
@@ -229,7 +228,7 @@ static int run_apply(struct df_context *c, const struct approved *a, int *ret_co
 static int remove_errored_state(const struct df_context *c, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->source.module_dir, "errored.tfstate");
-    return path ? df_fs_remove_tree(path, err) : df_fail_oom(err);
+    return df_fs_remove_tree(path, err);
 }
 
 /* Moves the file out of the work directory, which is removed at the end. */

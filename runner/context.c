@@ -28,8 +28,7 @@ int df_context_renew(struct df_context *c, struct df_err *err)
     c->kept = (struct df_kept_source){0};
     df_context_free(c);
     *c = next;
-    c->result = cJSON_CreateObject();
-    return c->result ? 0 : df_fail_oom(err);
+    return df_check_alloc(c->result = cJSON_CreateObject(), err);
 }
 
 static int add_copy(cJSON *to, const cJSON *from, const char *name, struct df_err *err)
@@ -42,14 +41,14 @@ int df_context_mark(struct df_context *c, const char *name, int64_t at_us, struc
 {
     cJSON *timeline = df_json_array_at(c->result, "timeline");
     DF_JSON cJSON *progress = cJSON_CreateObject();
-    cJSON *latest = progress ? df_json_array_at(progress, "timeline") : NULL;
+    cJSON *latest = df_json_array_at(progress, "timeline");
     cJSON *entry = cJSON_CreateObject();
     if (!timeline || !latest) {
         cJSON_Delete(entry);
         return df_fail_oom(err);
     }
-    if (df_json_append(timeline, entry, err) < 0 || df_json_add_str(entry, "name", name, err) < 0 ||
-        df_json_add_time(entry, "at", at_us, err) < 0 ||
+    if (df_json_append(timeline, entry, err) < 0 ||
+        df_json_put(entry, err, DF_STR("name", name), DF_TIME("at", at_us)) < 0 ||
         df_json_append(latest, cJSON_Duplicate(entry, true), err) < 0 ||
         add_copy(progress, c->result, "source", err) < 0 ||
         add_copy(progress, c->result, "tool", err) < 0)

@@ -111,9 +111,7 @@ static int list_kept(struct df_context *c, struct df_err *err)
 {
     DF_FREE char *file = df_fs_join(c->dirs->secret, "kept.list");
     DF_JSON cJSON *answer = NULL;
-    if (!file)
-        return df_fail_oom(err);
-    if (read_kept(c, NULL, file, err) < 0)
+    if (df_check_alloc(file, err) < 0 || read_kept(c, NULL, file, err) < 0)
         return -1;
     if (df_json_load(file, DF_LIMIT_DOCUMENT, &answer, err) < 0)
         return df_err_reason(err, "RunnerFailed");

@@ -62,8 +62,6 @@ static int keep_backend(const struct df_context *c, int *ret_fd, struct df_err *
     DF_FREE char *path = df_fs_join(c->source.module_dir, DF_BACKEND_NOTE);
     DF_BUF struct df_buf note = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
     DF_CLOSE int fd = -1;
-    if (!path)
-        return df_fail_oom(err);
     if (df_fs_read_plain(path, &note, err) < 0 || df_fs_unnamed(c->dirs->secret, &fd, err) < 0 ||
         df_fs_write_all(fd, df_buf_str(&note), note.len, err) < 0)
         return -1;
@@ -107,9 +105,8 @@ static int restore_modules(const struct df_context *c, int bundle, struct df_err
     DF_FREE char *archive = df_fs_join(c->dirs->secret, "modules");
     DF_FREE char *modules = df_fs_join(c->source.module_dir, MODULES);
     DF_CLOSE int fd = -1;
-    if (!archive || !modules)
-        return df_fail_oom(err);
-    if (df_bundle_extract(bundle, "modules", archive, err) < 0 ||
+    if (df_check_alloc(archive, err) < 0 || df_check_alloc(modules, err) < 0 ||
+        df_bundle_extract(bundle, "modules", archive, err) < 0 ||
         df_fs_open_plain(archive, O_RDONLY, 0, &fd, err) < 0 ||
         df_fs_mkdirs(modules, 0755, err) < 0)
         return -1;

@@ -171,8 +171,7 @@ static int add_kept(void *arg, const struct df_bucket_kept *kept, struct df_err 
 {
     cJSON *list = arg, *item = cJSON_CreateObject();
     if (df_json_append(list, item, err) < 0 ||
-        df_json_add_str(item, "version", kept->id, err) < 0 ||
-        df_json_add_num(item, "size", (double)kept->size, err) < 0)
+        df_json_put(item, err, DF_STR("version", kept->id), DF_NUM("size", kept->size)) < 0)
         return -1;
     return df_json_add_time(item, "createdAt", kept->made_us, err);
 }
@@ -214,11 +213,10 @@ static int check_kept(const struct source *from, const cJSON *list, struct df_er
 static int make_list(const struct source *from, struct df_buf *out, struct df_err *err)
 {
     DF_JSON cJSON *doc = cJSON_CreateObject();
-    cJSON *list = doc ? df_json_array_at(doc, "versions") : NULL, *item = NULL;
+    cJSON *list = df_json_array_at(doc, "versions"), *item = NULL;
     const struct df_bucket_kept_sink sink = {add_kept, list};
-    if (!list)
-        return df_fail_oom(err);
-    if (from->bucket->ops->list_kept(from->bucket, from->name, DF_LIMIT_STATE_HISTORY, &sink, err) <
+    if (df_check_alloc(list, err) < 0 ||
+        from->bucket->ops->list_kept(from->bucket, from->name, DF_LIMIT_STATE_HISTORY, &sink, err) <
             0 ||
         check_kept(from, list, err) < 0)
         return -1;
@@ -298,8 +296,7 @@ static int print_failure(const struct df_err *why, struct df_buf *out)
 {
     DF_JSON cJSON *doc = cJSON_CreateObject();
     struct df_err err = {0};
-    if (df_json_add_str(doc, "reason", why->reason, &err) < 0 ||
-        df_json_add_str(doc, "message", why->message, &err) < 0)
+    if (df_json_put(doc, &err, DF_STR("reason", why->reason), DF_STR("message", why->message)) < 0)
         return -1;
     DF_FREE char *text = df_json_print(doc);
     df_buf_clear(out);

@@ -143,9 +143,7 @@ static int store_managed(struct move *m, struct df_err *err)
     DF_SECRET_JSON cJSON *doc = NULL;
     DF_FREE char *file = df_fs_join(m->c->dirs->secret, "stage.tfstate");
     struct df_place stage = {.words = "a file of the step"};
-    if (!file)
-        return df_fail_oom(err);
-    if (df_place_stage(m->to.doc, file, &doc, err) < 0)
+    if (df_check_alloc(file, err) < 0 || df_place_stage(m->to.doc, file, &doc, err) < 0)
         return -1;
     stage.doc = doc;
     if (df_place_use(m->c, &stage, err) < 0 ||

@@ -16,9 +16,7 @@ static int add_shown(const struct df_redact_set *set, cJSON *output, struct df_e
     bool changed = false;
     if (!value || df_json_bool(output, "sensitive", false))
         return 0;
-    if (!copy)
-        return df_fail_oom(err);
-    if (df_redact_tree(set, copy, &changed, err) < 0)
+    if (df_check_alloc(copy, err) < 0 || df_redact_tree(set, copy, &changed, err) < 0)
         return -1;
     return changed ? df_json_add(output, "shown", DF_TAKE(copy), err) : 0;
 }
@@ -56,9 +54,8 @@ static int upload_outputs(struct df_context *c, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->dirs->secret, "outputs.json");
     int count;
-    if (!path)
-        return df_fail_oom(err);
-    if (df_pull_outputs(c, path, err) < 0 || mask_file(c, path, add_shown, &count, err) < 0)
+    if (df_check_alloc(path, err) < 0 || df_pull_outputs(c, path, err) < 0 ||
+        mask_file(c, path, add_shown, &count, err) < 0)
         return -1;
     return df_report_put_artifact(c->report, "outputs", path, c->deadline_ms, err);
 }

@@ -26,7 +26,7 @@ void df_place_describe(struct df_place *p)
 int df_place_stage(const cJSON *step, const char *file, cJSON **ret, struct df_err *err)
 {
     cJSON *doc = cJSON_Duplicate(step, true), *state = cJSON_CreateObject();
-    cJSON *config = state ? df_json_object_at(state, "config") : NULL;
+    cJSON *config = df_json_object_at(state, "config");
     *ret = doc;
     if (!doc || !config) {
         cJSON_Delete(state);

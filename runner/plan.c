@@ -223,12 +223,12 @@ static int bundle_header(const struct df_context *c, const struct df_inited *ini
                          struct df_err *err)
 {
     static const char *const copied[] = {"source", "tool", "lockFileSha256", "planSummary"};
-    if (df_json_add_str(header, "run", df_json_str(c->doc, "run"), err) < 0 ||
-        df_json_add_str(header, "step", df_json_str(c->doc, "uid"), err) < 0 ||
-        df_json_add_str(header, "action", df_json_str(c->doc, "action"), err) < 0 ||
-        df_json_add_bool(header, "needsInit", inited->is_needed, err) < 0 ||
-        df_json_add_bool(header, "restorable", inited->is_restorable, err) < 0 ||
-        df_json_add_time(header, "createdAt", df_real_us(), err) < 0)
+    if (df_json_put(header, err, DF_STR("run", df_json_str(c->doc, "run")),
+                    DF_STR("step", df_json_str(c->doc, "uid")),
+                    DF_STR("action", df_json_str(c->doc, "action")),
+                    DF_BOOL("needsInit", inited->is_needed),
+                    DF_BOOL("restorable", inited->is_restorable),
+                    DF_TIME("createdAt", df_real_us())) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(copied); i++) {
         const cJSON *item = df_json_at(c->result, copied[i]);
@@ -285,11 +285,7 @@ static int write_bundle(struct df_context *c, const struct paths *f, const struc
         df_sha256_file_hex(fd, hex, &size, err) < 0)
         return -1;
     cJSON *plan = df_json_object_at(c->result, "plan");
-    if (!plan)
-        return df_fail_oom(err);
-    if (df_json_add_str(plan, "sha256", hex, err) < 0)
-        return -1;
-    return df_json_add_num(plan, "size", (double)size, err);
+    return df_json_put(plan, err, DF_STR("sha256", hex), DF_NUM("size", size));
 }
 
 static int store_plan(struct df_context *c, const struct paths *f, const struct df_inited *inited,

@@ -11,8 +11,6 @@ int df_planned_state(const struct df_context *c, const char *plan, struct df_buf
 {
     DF_FREE char *file = df_fs_join(c->dirs->secret, "planned.tfstate");
     DF_CLOSE int fd = -1;
-    if (!file)
-        return df_fail_oom(err);
     if (df_fs_open_plain(plan, O_RDONLY, 0, &fd, err) < 0 || df_fs_remove_tree(file, err) < 0 ||
         df_archive_unpack_one(fd, "tfstate", file, DF_LIMIT_STATE_COMPARED, err) < 0 ||
         df_fs_read_plain(file, ret, err) < 0)

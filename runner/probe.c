@@ -50,9 +50,7 @@ static int check_name(const struct probe *p, cJSON *part, struct df_err *err)
     const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
     struct addrinfo *found = NULL;
     DF_FREE char *host = df_url_host(df_json_str(p->handoff, "server"));
-    if (!host)
-        return df_fail_oom(err);
-    if (df_json_add_str(part, "host", host, err) < 0)
+    if (df_check_alloc(host, err) < 0 || df_json_add_str(part, "host", host, err) < 0)
         return -1;
     int rc = getaddrinfo(host, NULL, &hints, &found);
     if (rc != 0)
@@ -112,9 +110,7 @@ static int check_directory(const char *path, cJSON *part, struct df_err *err)
 {
     struct statvfs fs;
     DF_FREE char *file = df_strf("%s/.dayfly-probe-XXXXXX", path);
-    if (!file)
-        return df_fail_oom(err);
-    if (df_json_add_str(part, "path", path, err) < 0)
+    if (df_check_alloc(file, err) < 0 || df_json_add_str(part, "path", path, err) < 0)
         return -1;
     DF_CLOSE int fd = mkstemp(file);
     if (fd < 0)
@@ -222,8 +218,7 @@ static int add_part(const struct probe *p, size_t i, cJSON *report, struct df_er
 
 static int fill_report(const struct probe *p, cJSON *report, struct df_err *err)
 {
-    if (df_json_add_str(report, "probe", "dayfly", err) < 0 ||
-        df_json_add_str(report, "version", DF_VERSION, err) < 0)
+    if (df_json_put(report, err, DF_STR("probe", "dayfly"), DF_STR("version", DF_VERSION)) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(parts); i++)
         if ((!parts[i].applies || parts[i].applies(p)) && add_part(p, i, report, err) < 0)
@@ -247,9 +242,7 @@ static int run_probe(const struct df_probe_options *o, struct df_err *err)
 {
     DF_JSON cJSON *handoff = NULL, *report = cJSON_CreateObject();
     struct probe p = {.o = o};
-    if (!report)
-        return df_fail_oom(err);
-    if (df_http_global_init(err) < 0 ||
+    if (df_check_alloc(report, err) < 0 || df_http_global_init(err) < 0 ||
         df_json_load(o->handoff_file, DF_HANDOFF_MAX, &handoff, err) < 0)
         return -1;
     p.handoff = handoff;

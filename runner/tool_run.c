@@ -131,9 +131,8 @@ static int note_holder(struct df_context *c, const struct df_failure_holder *h, 
     if (!*h->who || !to_time(h->created, created))
         return 0;
     cJSON *lock = df_json_object_at(c->result, "lock");
-    if (!lock)
-        return df_fail_oom(err);
-    if (df_redact_string(df_masks_set(c->masks), h->who, &who, err) < 0)
+    if (df_check_alloc(lock, err) < 0 ||
+        df_redact_string(df_masks_set(c->masks), h->who, &who, err) < 0)
         return -1;
     return df_json_add_str(lock, "who", df_buf_str(&who), err) < 0
                ? -1

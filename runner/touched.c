@@ -29,9 +29,8 @@ static int read_after(struct df_context *c, struct df_buf *ret, struct df_err *e
     DF_FREE char *file = df_fs_join(c->dirs->secret, "after.tfstate");
     if (df_workspace_is_managed(c->doc))
         return df_managed_get(c, df_json_at(c->doc, "state"), ret, err);
-    if (!file)
-        return df_fail_oom(err);
-    if (df_pull(c, file, err) < 0 || df_fs_read_plain(file, ret, err) < 0)
+    if (df_check_alloc(file, err) < 0 || df_pull(c, file, err) < 0 ||
+        df_fs_read_plain(file, ret, err) < 0)
         return -1;
     return df_fs_remove_tree(file, err);
 }

@@ -57,12 +57,11 @@ static int write_request(const struct df_isolation *i, const struct df_dirs *dir
                          struct df_err *err)
 {
     DF_JSON cJSON *request = cJSON_CreateObject();
-    cJSON *hidden = request ? df_json_array_at(request, "hidden") : NULL;
-    cJSON *shown = request ? df_json_object_at(request, "shown") : NULL;
+    cJSON *hidden = df_json_array_at(request, "hidden");
+    cJSON *shown = df_json_object_at(request, "shown");
     DF_FREE char *id = id_of(dirs->source);
-    if (!hidden || !shown || !id)
-        return df_fail_oom(err);
-    if (note_at(shown, dirs->source, id, err) < 0)
+    if (df_check_alloc(hidden, err) < 0 || df_check_alloc(shown, err) < 0 ||
+        df_check_alloc(id, err) < 0 || note_at(shown, dirs->source, id, err) < 0)
         return -1;
     for (size_t n = 0; n < i->secrets.len; n++)
         if (note_secret(hidden, i->secrets.items[n], err) < 0)
@@ -165,9 +164,8 @@ static int try_wall(const struct df_isolation *i, const struct df_dirs *dirs, co
 {
     DF_CLEANUP(df_step_wall_free) struct df_step_wall wall = {0};
     DF_FREE char *self = NULL, *request = df_fs_join(dirs->source, "request.json");
-    if (!request)
-        return df_fail_oom(err);
-    if (df_process_own_path(&self, err) < 0 || write_request(i, dirs, request, err) < 0)
+    if (df_check_alloc(request, err) < 0 || df_process_own_path(&self, err) < 0 ||
+        write_request(i, dirs, request, err) < 0)
         return -1;
     const struct df_step_wall_request q = {
         .isolation = i, .step = step, .dirs = dirs, .tool = self};

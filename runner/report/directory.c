@@ -72,9 +72,7 @@ static int directory_put_artifact(struct df_report *r, const char *name, const c
     (void)deadline_ms;
     DF_FREE char *to = df_fs_join(directory_of(r)->path, name);
     DF_CLOSE int in = -1;
-    if (!to)
-        return df_fail_oom(err);
-    if (df_fs_open_plain(path, O_RDONLY, 0, &in, err) < 0)
+    if (df_check_alloc(to, err) < 0 || df_fs_open_plain(path, O_RDONLY, 0, &in, err) < 0)
         return -1;
     DF_CLOSE int out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     return out < 0 ? df_fail_errno(err, errno, "create %s", to) : copy_synced(in, out, to, err);

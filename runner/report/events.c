@@ -72,9 +72,7 @@ static int keep_redacted(char *text, const struct df_redact_set *set, char *out,
 {
     DF_FREE char *owned = text;
     DF_BUF struct df_buf clean = DF_BUF_INIT(2 * DF_LIMIT_EVENT_LINE);
-    if (!owned)
-        return df_fail_oom(err);
-    if (df_redact_string(set, owned, &clean, err) < 0)
+    if (df_check_alloc(owned, err) < 0 || df_redact_string(set, owned, &clean, err) < 0)
         return -1;
     (void)snprintf(out, size, "%s", df_buf_str(&clean));
     df_json_show_nul(out);

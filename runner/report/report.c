@@ -71,8 +71,7 @@ int df_report_next(struct df_report *r, const volatile bool *stop, int64_t pendi
 cJSON *df_report_result_document(const cJSON *result, uint64_t log_bytes, uint64_t event_bytes)
 {
     DF_JSON cJSON *doc = cJSON_Duplicate(result, true);
-    if (!doc || df_json_set(doc, "logBytes", cJSON_CreateNumber((double)log_bytes), NULL) < 0 ||
-        df_json_set(doc, "eventBytes", cJSON_CreateNumber((double)event_bytes), NULL) < 0)
-        return NULL;
-    return DF_TAKE(doc);
+    int failed =
+        df_json_put(doc, NULL, DF_NUM("logBytes", log_bytes), DF_NUM("eventBytes", event_bytes));
+    return failed ? NULL : DF_TAKE(doc);
 }

@@ -73,16 +73,13 @@ static int claim_body(const struct spawner_report *s, char **ret, struct df_err 
     (void)gethostname(host, sizeof host - 1);
     char start_text[24];
     (void)snprintf(start_text, sizeof start_text, "%llu", (unsigned long long)start);
-    DF_JSON cJSON *body = cJSON_CreateObject();
-    if (df_json_add_str(body, "claimId", s->claim_id, err) < 0 ||
-        df_json_add_str(body, "host", host, err) < 0 ||
-        df_json_add_num(body, "pid", (double)getpid(), err) < 0 ||
-        df_json_add_str(body, "pidStart", start_text, err) < 0 ||
-        df_json_add_str(body, "version", DF_VERSION, err) < 0 ||
+    DF_JSON cJSON *body = df_json_object(DF_STR("claimId", s->claim_id), DF_STR("host", host),
+                                         DF_NUM("pid", getpid()), DF_STR("pidStart", start_text),
+                                         DF_STR("version", DF_VERSION));
+    if (df_check_alloc(body, err) < 0 ||
         (s->prepare && df_json_add_bool(body, "prepares", true, err) < 0))
         return -1;
-    *ret = df_json_print(body);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_json_print(body), err);
 }
 
 /* The claim's connection stays if it leads to the leader already. answer: of the claim. */
@@ -306,9 +303,8 @@ static int spawner_get_artifact(struct df_report *r, const char *name, const cha
     struct spawner_report *s = spawner_of(r);
     DF_CLOSE int fd = -1;
     DF_FREE char *what = df_strf("fetch the %s", name);
-    if (!what)
-        return df_fail_oom(err);
-    if (df_fs_open_plain(to_path, O_WRONLY | O_CREAT | O_EXCL, 0600, &fd, err) < 0)
+    if (df_check_alloc(what, err) < 0 ||
+        df_fs_open_plain(to_path, O_WRONLY | O_CREAT | O_EXCL, 0600, &fd, err) < 0)
         return -1;
     const struct df_patience patience = {deadline_ms, stop_of(r, name)};
     struct download d = {.fd = fd};
@@ -364,8 +360,7 @@ static int take_next(const struct df_http_response *answer, char **ret_uid, stru
     const char *uid = df_json_str(doc, "uid");
     if (!uid)
         return df_fail(err, DF_ERR_SYSTEM, "ask for the next step: the answer has no uid");
-    *ret_uid = strdup(uid);
-    return *ret_uid ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret_uid = strdup(uid), err);
 }
 
 static int spawner_next(struct df_report *r, const volatile bool *stop, int64_t pending_ms,

@@ -12,8 +12,6 @@ int df_git_init(const struct df_git *g, const struct df_git_repo *r, bool sha256
                 struct df_err *err)
 {
     DF_FREE char *before = df_fs_join(r->directory, ".git");
-    if (!before)
-        return df_fail_oom(err);
     if (df_fs_remove_tree(before, err) < 0)
         return -1;
     return df_git_run(g, r,
@@ -83,9 +81,8 @@ static int resolve_commit(const struct df_git *g, const struct df_git_repo *r, c
 {
     DF_BUF struct df_buf out = DF_BUF_INIT(256);
     DF_FREE char *peeled = df_strf("%s^{commit}", name);
-    if (!peeled)
-        return df_fail_oom(err);
-    if (df_git_run(g, r, DF_GIT_ARGS("rev-parse", "--verify", "-q", "--end-of-options", peeled),
+    if (df_check_alloc(peeled, err) < 0 ||
+        df_git_run(g, r, DF_GIT_ARGS("rev-parse", "--verify", "-q", "--end-of-options", peeled),
                    &out, err) < 0)
         return -1;
     char *line = out.data;

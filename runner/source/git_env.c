@@ -50,9 +50,8 @@ static int add_configuration(struct df_git *g, struct df_err *err)
 {
     DF_FREE char *text = df_strf(configuration, DF_LIMIT_HTTP_IDLE_SECONDS);
     DF_FREE char *path = NULL;
-    if (!text)
-        return df_fail_oom(err);
-    if (df_fetch_private_file(g->fetch, "gitconfig", text, &path, err) < 0)
+    if (df_check_alloc(text, err) < 0 ||
+        df_fetch_private_file(g->fetch, "gitconfig", text, &path, err) < 0)
         return -1;
     (void)df_strs_set_env(&g->env, "GIT_CONFIG_GLOBAL", path);
     (void)df_strs_set_env(&g->env, "GIT_CONFIG_NOSYSTEM", "1");

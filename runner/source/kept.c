@@ -55,7 +55,7 @@ static int remove_entry(const struct restoring *r, const struct df_tree_entry *e
                         struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(r->checkout, e->path);
-    return path ? df_fs_remove_tree(path, err) : df_fail_oom(err);
+    return df_fs_remove_tree(path, err);
 }
 
 /* The walk has the order of the list, so an entry that is not the next of it was added, or follows

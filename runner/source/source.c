@@ -44,7 +44,7 @@ struct cleaning {
 static int remove_entry(const struct cleaning *s, const struct df_tree_entry *e, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(s->checkout, e->path);
-    return path ? df_fs_remove_tree(path, err) : df_fail_oom(err);
+    return df_fs_remove_tree(path, err);
 }
 
 /* The smallest directory that has the source and what a relative link in it names, for the caller to

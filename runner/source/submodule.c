@@ -138,9 +138,8 @@ static int take_one(struct df_git *g, const struct df_git_repo *parent,
     DF_FREE char *remote = NULL;
     DF_STRS struct df_strs links = {0};
     char got[65];
-    if (!commit || !directory)
-        return df_fail_oom(err);
-    if (df_git_resolve_url(parent->remote, url, &remote, err) < 0 || !remote ||
+    if (df_check_alloc(commit, err) < 0 || df_check_alloc(directory, err) < 0 ||
+        df_git_resolve_url(parent->remote, url, &remote, err) < 0 || !remote ||
         check_url(g, path, remote, err) < 0 || check_directory(directory, path, err) < 0)
         return -1;
     const struct df_git_repo r = {

@@ -153,9 +153,7 @@ static int inspect_files(const char *dir, const char *shown_dir, struct finding 
 {
     DF_FREE char *state = df_fs_join(dir, STATE_FILE);
     DF_JSON cJSON *noted = NULL;
-    if (!state)
-        return df_fail_oom(err);
-    if (df_backend_noted_load(dir, &noted, err) < 0)
+    if (df_check_alloc(state, err) < 0 || df_backend_noted_load(dir, &noted, err) < 0)
         return -1;
     const char *type = df_json_str(noted, "type");
     if (type) {

@@ -15,10 +15,8 @@ static int add_mirror(cJSON *config, size_t i, const char *value, struct df_err 
     if (df_str_empty(value))
         return 0;
     cJSON *installation = df_json_object_at(config, "provider_installation");
-    cJSON *blocks = installation ? df_json_array_at(installation, mirrors[i].method) : NULL;
+    cJSON *blocks = df_json_array_at(installation, mirrors[i].method);
     cJSON *block = blocks ? cJSON_CreateObject() : NULL;
-    if (!block)
-        return df_fail_oom(err);
     if (df_json_append(blocks, block, err) < 0)
         return -1;
     return df_json_add_str(block, mirrors[i].argument, value, err);
@@ -39,9 +37,7 @@ static int add_credentials(cJSON *config, const cJSON *credentials, struct df_er
         if (!cJSON_IsString(entry))
             continue;
         cJSON *hosts = df_json_object_at(config, "credentials");
-        cJSON *host = hosts ? df_json_object_at(hosts, entry->string) : NULL;
-        if (!host)
-            return df_fail_oom(err);
+        cJSON *host = df_json_object_at(hosts, entry->string);
         if (df_json_add_str(host, "token", entry->valuestring, err) < 0)
             return -1;
     }

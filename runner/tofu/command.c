@@ -89,9 +89,8 @@ static int spawn_tool(const struct df_commander *c, const struct df_strs *args, 
     DF_FREE const char **argv = compose_argv(c, args);
     DF_FREE const char **env = compose_env(c);
     int next_ms;
-    if (!argv || !env)
-        return df_fail_oom(err);
-    if (df_output_renew(c->output, &next_ms, err) < 0)
+    if (df_check_alloc(argv, err) < 0 || df_check_alloc(env, err) < 0 ||
+        df_output_renew(c->output, &next_ms, err) < 0)
         return -1;
     const struct df_step_wall *wall = c->wall;
     const struct df_process_options o = {.argv = argv,
@@ -314,9 +313,7 @@ int df_command_run(const struct df_commander *c, const struct df_strs *args,
     DF_CLOSE int writer = -1;
     DF_CLOSE int fifo = -1;
     DF_FREE char *piece = malloc(PIECE);
-    if (!piece)
-        return df_fail_oom(err);
-    if (open_pipe(&text, &writer, err) < 0 ||
+    if (df_check_alloc(piece, err) < 0 || open_pipe(&text, &writer, err) < 0 ||
         (events == DF_EVENTS_ASIDE && open_fifo(c->fifo_path, &fifo, err) < 0))
         return -1;
     struct flow f = {.text_fd = text,

@@ -139,9 +139,7 @@ static int hide_at(struct df_wall *w, const char *place, const char *real,
         if (strncmp(path, real, n) != 0 || path[n] != '/')
             continue;
         DF_FREE char *there = df_strf("%s%s", place, path + n);
-        if (!there)
-            return df_fail_oom(err);
-        if (df_wall_add(w, DF_WALL_HIDDEN, there, err) < 0)
+        if (df_check_alloc(there, err) < 0 || df_wall_add(w, DF_WALL_HIDDEN, there, err) < 0)
             return -1;
     }
     return 0;

@@ -90,10 +90,8 @@ int df_override_make(const cJSON *state, const struct df_tool *tool, cJSON **ret
     bool managed = df_streq(type, "managed"); /* its settings are in the environment */
     const cJSON *config = managed ? NULL : df_json_at(state, "config");
     DF_JSON cJSON *doc = cJSON_CreateObject();
-    cJSON *settings = doc ? df_json_object_at(doc, "terraform") : NULL;
-    cJSON *backend = settings ? df_json_object_at(settings, "backend") : NULL;
-    if (!backend)
-        return df_fail_oom(err);
+    cJSON *settings = df_json_object_at(doc, "terraform");
+    cJSON *backend = df_json_object_at(settings, "backend");
     if (df_json_add(backend, managed ? "http" : type, make_settings(config, tool), err) < 0)
         return -1;
     *ret = DF_TAKE(doc);

@@ -108,7 +108,7 @@ static int sync_file(int fd, struct df_err *err)
 static int make_parent(const char *path, struct df_err *err)
 {
     DF_FREE char *parent = strndup(path, (size_t)(strrchr(path, '/') - path));
-    return parent ? df_fs_mkdirs(parent, 0755, err) : df_fail_oom(err);
+    return df_fs_mkdirs(parent, 0755, err);
 }
 
 static int copy_file(const char *directory, const struct file *f, const char *path, int64_t *left,
@@ -139,9 +139,7 @@ int df_package_copy(const char *from, const char *to, struct df_err *err)
         return -1;
     for (size_t i = 0; i < l.len; i++) {
         DF_FREE char *path = df_fs_join(to, l.files[i].path);
-        if (!path)
-            return df_fail_oom(err);
-        if (copy_file(from, &l.files[i], path, &left, err) < 0)
+        if (df_check_alloc(path, err) < 0 || copy_file(from, &l.files[i], path, &left, err) < 0)
             return -1;
     }
     return 0;
@@ -217,9 +215,7 @@ static int identify(const struct listing *l, char ret[DF_SHA256_HEX], struct df_
             df_strf("%s %llu %lld %o %lld.%09ld\n", l->files[i].path,
                     (unsigned long long)st->st_ino, (long long)st->st_size, (unsigned)st->st_mode,
                     (long long)st->st_ctim.tv_sec, st->st_ctim.tv_nsec);
-        if (!line)
-            return df_fail_oom(err);
-        if (df_sha256_update(whole, line, strlen(line), err) < 0)
+        if (df_check_alloc(line, err) < 0 || df_sha256_update(whole, line, strlen(line), err) < 0)
             return -1;
     }
     return df_sha256_final_hex(whole, ret, err);
@@ -244,9 +240,8 @@ int df_package_recall(const char *directory, char ret[DF_PACKAGE_H1], bool *ret_
     DF_CLEANUP(listing_free) struct listing l = {0};
     DF_FREE char *record = df_strf("%s.h1", directory);
     char identity[DF_SHA256_HEX];
-    if (!record)
-        return df_fail_oom(err);
-    if (list(directory, &l, err) < 0 || identify(&l, identity, err) < 0)
+    if (df_check_alloc(record, err) < 0 || list(directory, &l, err) < 0 ||
+        identify(&l, identity, err) < 0)
         return -1;
     *ret_recorded = read_record(record, identity, ret);
     return *ret_recorded ? 0 : digest(directory, &l, ret, err);

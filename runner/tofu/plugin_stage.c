@@ -71,8 +71,6 @@ void df_plugin_stage_close(struct df_plugin_stage *s)
 static int make_stage(struct df_plugin_stage *s, const char *parent, struct df_err *err)
 {
     s->directory = df_fs_join(parent, "plugins");
-    if (!s->directory)
-        return df_fail_oom(err);
     if (df_fs_renew_dir(s->directory, err) < 0)
         return -1;
     s->fd = open(s->directory, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
@@ -179,9 +177,7 @@ static int make_incoming(struct publishing *p, struct df_err *err)
 {
     DF_FREE char *directory = df_fs_join(p->stage->cache, INCOMING "XXXXXX");
     DF_CLOSE int lock = -1;
-    if (!directory)
-        return df_fail_oom(err);
-    if (lock_cache(p->stage->cache, &lock, err) < 0)
+    if (df_check_alloc(directory, err) < 0 || lock_cache(p->stage->cache, &lock, err) < 0)
         return -1;
     remove_abandoned(p->stage->cache);
     if (!mkdtemp(directory))
@@ -247,8 +243,6 @@ static int place(const struct publishing *p, const char *copy, const char *packa
     DF_CLOSE int lock = -1;
     DF_FREE char *parent = strndup(package, (size_t)(strrchr(package, '/') - package));
     char h1[DF_PACKAGE_H1];
-    if (!parent)
-        return df_fail_oom(err);
     if (df_package_digest(copy, h1, err) < 0 || lock_cache(p->stage->cache, &lock, err) < 0 ||
         df_fs_mkdirs(parent, 0755, err) < 0 || put_package(copy, h1, package, ret, err) < 0)
         return -1;
@@ -265,9 +259,8 @@ static int publish_package(struct publishing *p, const struct df_tree_entry *e, 
         return *ret ? -1 : 0;
     DF_FREE char *staged = df_strf("/proc/self/fd/%d/%s", e->dir, e->name);
     DF_FREE char *copy = df_fs_join(p->incoming, "package");
-    if (!staged || !copy)
-        return df_fail_oom(err);
-    if (df_fs_remove_tree(copy, err) < 0 || df_package_copy(staged, copy, err) < 0)
+    if (df_check_alloc(staged, err) < 0 || df_fs_remove_tree(copy, err) < 0 ||
+        df_package_copy(staged, copy, err) < 0)
         return -1;
     return place(p, copy, package, ret, err);
 }

@@ -291,8 +291,7 @@ int df_release_install(struct df_http *http, const struct df_release *release,
          download_zip(http, release, zip, r->stop, sum, err) < 0 ||
          install_program(zip, program, cache, sum, err) < 0))
         return -1;
-    *ret = df_strf("%s/%s/%s", cache, sum, program);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_strf("%s/%s/%s", cache, sum, program), err);
 }
 
 int df_release_fetch(const struct df_tool_request *r, const struct df_constraint *constraint,

@@ -149,9 +149,8 @@ int df_sealed_link_home(const cJSON *step, const char *home, struct df_err *err)
     DF_FREE char *from = df_strf("%.*s/sso", (int)(slash - config), config);
     DF_FREE char *dir = df_fs_join(home, ".aws");
     DF_FREE char *to = df_fs_join(home, ".aws/sso");
-    if (!from || !dir || !to)
-        return df_fail_oom(err);
-    if (df_fs_mkdirs(dir, 0700, err) < 0)
+    if (df_check_alloc(from, err) < 0 || df_check_alloc(to, err) < 0 ||
+        df_fs_mkdirs(dir, 0700, err) < 0)
         return -1;
     return link_if_there(from, to, err);
 }
@@ -162,8 +161,6 @@ static int write_var_file(const char *dir, const char *name, const char *text, s
                           struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(dir, name);
-    if (!path)
-        return df_fail_oom(err);
     if (df_fs_write(path, text, strlen(text), 0600, err) < 0)
         return -1;
     (void)df_strs_addf(args, "-var-file=%s", path);
@@ -175,8 +172,6 @@ int df_sealed_files(const cJSON *step, const char *secret_dir, struct df_strs *a
 {
     DF_FREE char *dir = df_fs_join(secret_dir, "sealed");
     const cJSON *file;
-    if (!dir)
-        return df_fail_oom(err);
     if (df_fs_mkdirs(dir, 0700, err) < 0)
         return -1;
     cJSON_ArrayForEach (file, df_json_at(step, "sealed.files")) {

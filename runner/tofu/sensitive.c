@@ -30,10 +30,7 @@ static int add_variable(const struct df_hcl_module *module, const char *variable
 {
     if (!is_undecided(module, variable) || cJSON_HasObjectItem(to, variable))
         return 0;
-    cJSON *block = cJSON_CreateObject();
-    if (df_json_add(to, variable, block, err) < 0)
-        return -1;
-    return df_json_add_bool(block, "sensitive", true, err);
+    return df_json_add(to, variable, df_json_object(DF_BOOL("sensitive", true)), err);
 }
 
 static int add_variables(const cJSON *step, const struct df_hcl_module *module, cJSON *to,
@@ -67,10 +64,8 @@ int df_sensitive_write(const cJSON *step, const struct df_hcl_module *module,
                        const char *module_dir, struct df_err *err)
 {
     DF_JSON cJSON *doc = cJSON_CreateObject();
-    cJSON *variables = doc ? df_json_object_at(doc, "variable") : NULL;
-    if (!variables)
-        return df_fail_oom(err);
-    if (add_variables(step, module, variables, err) < 0)
+    cJSON *variables = df_json_object_at(doc, "variable");
+    if (df_check_alloc(variables, err) < 0 || add_variables(step, module, variables, err) < 0)
         return -1;
     return variables->child ? write_override(doc, module_dir, err) : 0;
 }

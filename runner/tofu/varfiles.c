@@ -168,8 +168,6 @@ static int add_variables(const struct df_varfiles_request *q, const cJSON *varia
     if (!variables || !variables->child)
         return 0;
     DF_FREE char *path = df_fs_join(q->secret_dir, name);
-    if (!path)
-        return df_fail_oom(err);
     if (df_json_save(path, variables, err) < 0)
         return -1;
     (void)df_strs_addf(&v->files, "-var-file=%s", path);

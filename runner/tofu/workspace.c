@@ -37,8 +37,6 @@ void df_dirs_free(struct df_dirs *d)
 static int make_dir(const char *work_dir, const char *name, char **ret, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(work_dir, name);
-    if (!path)
-        return df_fail_oom(err);
     if (df_fs_mkdirs(path, 0700, err) < 0)
         return -1;
     *ret = DF_TAKE(path);
@@ -106,7 +104,7 @@ int df_dirs_renew(const struct df_dirs *d, struct df_err *err)
 static int write_json(const char *dir, const char *name, const cJSON *json, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(dir, name);
-    return path ? df_json_save(path, json, err) : df_fail_oom(err);
+    return df_json_save(path, json, err);
 }
 
 static bool is_file_name(const char *s)
@@ -136,9 +134,8 @@ static int write_step_files(const cJSON *step, const char *group, const char *di
                                   "%s: \"%.80s\" is not a file name with a string", group,
                                   file->string);
         DF_FREE char *path = df_fs_join(dir, file->string);
-        if (!path)
-            return df_fail_oom(err);
-        if ((is_binary
+        if (df_check_alloc(path, err) < 0 ||
+            (is_binary
                  ? write_base64(path, file, err)
                  : df_fs_write(path, file->valuestring, strlen(file->valuestring), 0600, err)) < 0)
             return -1;
@@ -331,9 +328,8 @@ int df_workspace_prepare(const cJSON *step, const struct df_tool *tool, const st
 {
     DF_FREE char *cli_config = df_fs_join(dirs->secret, "cli.tfrc");
     DF_FREE char *files_dir = df_fs_join(dirs->secret, "files");
-    if (!cli_config || !files_dir)
-        return df_fail_oom(err);
-    if (prepare_module(step, tool, module_dir, err) < 0 || df_fs_mkdirs(files_dir, 0700, err) < 0 ||
+    if (df_check_alloc(cli_config, err) < 0 || prepare_module(step, tool, module_dir, err) < 0 ||
+        df_fs_mkdirs(files_dir, 0700, err) < 0 ||
         write_step_files(step, "files", files_dir, err) < 0 ||
         write_step_files(step, "binaryFiles", files_dir, err) < 0 ||
         df_sealed_link_home(step, dirs->home, err) < 0 ||
