@@ -140,6 +140,5 @@ int df_name_clean(const char *raw, char **ret, struct df_err *err)
     }
     if (df_buf_check(&b, err) < 0)
         return -1;
-    *ret = df_buf_take(&b);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_buf_take(&b), err);
 }

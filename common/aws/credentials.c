@@ -207,9 +207,7 @@ static int get_instance(const char *region, struct df_aws_keys *k, struct df_err
         return -1;
     DF_FREE char *path = df_strf("meta-data/iam/security-credentials/%.*s",
                                  (int)strcspn(df_buf_str(&role), "\r\n"), df_buf_str(&role));
-    if (!path)
-        return df_fail_oom(err);
-    if (get_metadata(path, df_buf_str(&header), &text, err) < 0)
+    if (df_check_alloc(path, err) < 0 || get_metadata(path, df_buf_str(&header), &text, err) < 0)
         return -1;
     return take_document(&text, k, err);
 }

@@ -56,8 +56,7 @@ static int read_assertion(const char *path, char **ret, struct df_err *err)
         return df_err_wrap(err, "AZURE_FEDERATED_TOKEN_FILE");
     if (text.len)
         text.data[strcspn(text.data, "\r\n")] = '\0';
-    *ret = df_url_escape(df_buf_str(&text));
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_url_escape(df_buf_str(&text)), err);
 }
 
 /* Who asks for what. Borrowed. */

@@ -180,9 +180,8 @@ static int sign(struct df_driver_attempt *a, const struct head *h, const char *k
                                        .path = own_path,
                                        .query = c->query,
                                        .query_len = c->query_len};
-    if (!own_path || !canonical)
-        return df_fail_oom(err);
-    if (df_azure_sign(&r, azblob_of(a->driver)->account, key, &value, err) < 0)
+    if (df_check_alloc(own_path, err) < 0 || df_check_alloc(canonical, err) < 0 ||
+        df_azure_sign(&r, azblob_of(a->driver)->account, key, &value, err) < 0)
         return -1;
     (void)df_strs_addf(&a->headers, "Authorization: %s", df_buf_str(&value));
     return 0;

@@ -15,9 +15,8 @@ static int add_members(cJSON *line, const struct df_blob_head *h, struct df_err 
         if (df_json_append_str(chunks, h->chunks.items[i], err) < 0)
             return -1;
     if (df_base64_encode(h->seal, DF_KEY_LEN, false, &seal, err) < 0 ||
-        df_json_add_str(line, "key", h->key, err) < 0 ||
-        df_json_add_num(line, "size", (double)h->size, err) < 0 ||
-        df_json_add_num(line, "chunkSize", (double)h->chunk_size, err) < 0)
+        df_json_put(line, err, DF_STR("key", h->key), DF_NUM("size", h->size),
+                    DF_NUM("chunkSize", h->chunk_size)) < 0)
         return -1;
     return df_json_add_str(line, "seal", df_buf_str(&seal), err);
 }
@@ -27,9 +26,7 @@ int df_bucket_head_print(const struct df_keyring *keys, const char *name,
 {
     DF_SECRET_JSON cJSON *line = cJSON_CreateObject();
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_BUCKET_HEAD);
-    if (!line)
-        return df_fail_oom(err);
-    if (add_members(line, h, err) < 0)
+    if (df_check_alloc(line, err) < 0 || add_members(line, h, err) < 0)
         return -1;
     char *printed = df_json_print(line);
     if (!printed)

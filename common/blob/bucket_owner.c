@@ -32,8 +32,7 @@ static int read_mark(struct df_bucket *b, char **ret, struct df_bucket_version *
     *ret_version = (struct df_bucket_version){""};
     if (df_bucket_get(b, OWNER, &mark, ret_version, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
-    *ret = first_line(&mark);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = first_line(&mark), err);
 }
 
 static int put_mark(struct df_bucket *b, const char *id, const struct df_bucket_version *version,

@@ -355,9 +355,9 @@ int df_driver_init(struct df_driver *d, const struct df_driver_options *o, struc
     d->prefix = whole ? strdup("") : df_strf("%s/", o->prefix);
     d->bucket.place =
         bucket ? df_strf("%s%s%s", bucket, whole ? "" : "/", whole ? "" : o->prefix) : NULL;
-    if (!d->url || !d->prefix || !d->bucket.place)
-        return df_fail_oom(err);
-    if (df_str_set(&d->ca_file, o->ca_file, err) < 0 || df_str_set(&d->ca_pem, o->ca_pem, err) < 0)
+    if (df_check_alloc(d->url, err) < 0 || df_check_alloc(d->prefix, err) < 0 ||
+        df_check_alloc(d->bucket.place, err) < 0 || df_str_set(&d->ca_file, o->ca_file, err) < 0 ||
+        df_str_set(&d->ca_pem, o->ca_pem, err) < 0)
         return -1;
     const struct df_http_options http = {
         .ca_file = d->ca_file, .ca_pem = d->ca_pem, .piece = PIECE};

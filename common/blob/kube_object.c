@@ -81,9 +81,8 @@ static int add_bytes(cJSON *object, const char *map, const char *name, const str
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     cJSON *data = df_json_object_at(object, map);
-    if (!data)
-        return df_fail_oom(err);
-    if (df_base64_encode(df_buf_str(bytes), bytes->len, false, &text, err) < 0)
+    if (df_check_alloc(data, err) < 0 ||
+        df_base64_encode(df_buf_str(bytes), bytes->len, false, &text, err) < 0)
         return -1;
     return df_json_add_str(data, name, df_buf_str(&text), err);
 }
@@ -110,11 +109,8 @@ static int begin_object(cJSON *object, const char *kind, const char *name, const
                         struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(object, "metadata");
-    cJSON *labels = metadata ? df_json_object_at(metadata, "labels") : NULL;
-    if (!labels)
-        return df_fail_oom(err);
-    if (df_json_add_str(object, "apiVersion", "v1", err) < 0 ||
-        df_json_add_str(object, "kind", kind, err) < 0 ||
+    cJSON *labels = df_json_object_at(metadata, "labels");
+    if (df_json_put(object, err, DF_STR("apiVersion", "v1"), DF_STR("kind", kind)) < 0 ||
         df_json_add_str(metadata, "name", name, err) < 0)
         return -1;
     return df_json_add_str(labels, DF_BLOB_LABEL, role, err);
@@ -127,9 +123,7 @@ int df_blob_chunk_print(const struct df_blob_head *h, const char *id, const void
     DF_CLEANUP(df_buf_wipe) struct df_buf packed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     DF_BUF struct df_buf sealed = DF_BUF_INIT(DF_LIMIT_KUBE_OBJECT);
     DF_JSON cJSON *map = cJSON_CreateObject();
-    if (!map)
-        return df_fail_oom(err);
-    if (df_blob_pack(bytes, n, &packed, err) < 0 ||
+    if (df_check_alloc(map, err) < 0 || df_blob_pack(bytes, n, &packed, err) < 0 ||
         df_aead_seal(h->seal, name.text, df_buf_str(&packed), packed.len, &sealed, err) < 0 ||
         begin_object(map, "ConfigMap", name.text, "chunk", err) < 0 ||
         df_json_add_bool(map, "immutable", true, err) < 0 ||
@@ -163,8 +157,8 @@ static int add_number(cJSON *annotations, const char *name, int64_t number, stru
 static int fill_head(cJSON *secret, const struct df_blob_head *h, struct df_err *err)
 {
     cJSON *metadata = df_json_object_at(secret, "metadata");
-    cJSON *annotations = metadata ? df_json_object_at(metadata, "annotations") : NULL;
-    cJSON *labels = metadata ? df_json_object_at(metadata, "labels") : NULL;
+    cJSON *annotations = df_json_object_at(metadata, "annotations");
+    cJSON *labels = df_json_object_at(metadata, "labels");
     DF_FREE char *chunks = df_strs_join(&h->chunks, " ");
     if (!annotations || !labels || !chunks)
         return df_fail_oom(err);
@@ -194,9 +188,8 @@ static int fill_data(cJSON *secret, const struct df_blob_head *h, struct df_err 
 int df_blob_head_print(const struct df_blob_head *h, cJSON **ret, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *secret = cJSON_CreateObject();
-    if (!secret)
-        return df_fail_oom(err);
-    if (begin_object(secret, "Secret", h->name, "head", err) < 0 ||
+    if (df_check_alloc(secret, err) < 0 ||
+        begin_object(secret, "Secret", h->name, "head", err) < 0 ||
         df_json_add_str(secret, "type", "dayfly.dev/blob", err) < 0 ||
         fill_head(secret, h, err) < 0 || fill_data(secret, h, err) < 0 ||
         df_kube_disown_fields(df_json_object_at(secret, "metadata"), err) < 0)

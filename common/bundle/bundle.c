@@ -132,9 +132,7 @@ static int read_layout(int fd, struct layout *ret, struct df_err *err)
     if (header_length(fd, &n, err) < 0)
         return -1;
     DF_FREE char *text = malloc(n + 1);
-    if (!text)
-        return df_fail_oom(err);
-    if (read_at(fd, text, n, HEADER_AT, err) < 0)
+    if (df_check_alloc(text, err) < 0 || read_at(fd, text, n, HEADER_AT, err) < 0)
         return -1;
     DF_JSON cJSON *header = NULL;
     int64_t data = (int64_t)(HEADER_AT + n);
@@ -233,8 +231,7 @@ static int describe_part(const struct df_bundle_part *part, cJSON *list, struct 
     if (df_json_append(list, item, err) < 0)
         return -1;
     if (df_sha256_file_hex(fd, hex, &size, err) < 0 ||
-        df_json_add_str(item, "name", part->name, err) < 0 ||
-        df_json_add_num(item, "size", (double)size, err) < 0)
+        df_json_put(item, err, DF_STR("name", part->name), DF_NUM("size", size)) < 0)
         return -1;
     if (size > (int64_t)DF_LIMIT_BUNDLE)
         return df_fail(err, DF_ERR_LIMIT, "%s has %lld bytes, more than %zu", part->name,
@@ -290,7 +287,7 @@ int df_bundle_write(int out_fd, const cJSON *header, const struct df_bundle_part
                     struct df_err *err)
 {
     DF_JSON cJSON *full = cJSON_Duplicate(header, true);
-    cJSON *list = full ? df_json_array_at(full, "parts") : NULL;
+    cJSON *list = df_json_array_at(full, "parts");
     if (!list)
         return df_fail_oom(err);
     for (size_t i = 0; i < n; i++) {

@@ -73,8 +73,7 @@ static int fetch_issuer(struct df_jwks *j, char **ret, struct df_err *err)
     const char *issuer = df_json_str(doc, "issuer");
     if (df_str_empty(issuer))
         return df_fail(err, DF_ERR_USER, "the discovery document names no issuer");
-    *ret = strdup(issuer);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strdup(issuer), err);
 }
 
 /* ---- verifying: with the lock ---- */

@@ -33,11 +33,10 @@ static int add_part(struct df_buf *out, const cJSON *part, struct df_err *err)
 
 static int add_header(struct df_buf *out, const char *kid, struct df_err *err)
 {
-    DF_JSON cJSON *header = cJSON_CreateObject();
-    if (df_json_add_str(header, "alg", "RS256", err) < 0 ||
-        df_json_add_str(header, "typ", "JWT", err) < 0 ||
-        df_json_add_str(header, "kid", kid, err) < 0)
-        return -1;
+    DF_JSON cJSON *header =
+        df_json_object(DF_STR("alg", "RS256"), DF_STR("typ", "JWT"), DF_STR("kid", kid));
+    if (!header)
+        return df_fail_oom(err);
     return add_part(out, header, err);
 }
 

@@ -48,11 +48,9 @@ static int make_assertion(const cJSON *file, const char *audience, struct df_buf
     int64_t now_s = df_real_us() / 1000000;
     if (!key)
         return -1;
-    if (df_json_add_str(claims, "iss", email, err) < 0 ||
-        df_json_add_str(claims, "scope", SCOPE, err) < 0 ||
-        df_json_add_str(claims, "aud", audience, err) < 0 ||
-        df_json_add_num(claims, "iat", (double)now_s, err) < 0 ||
-        df_json_add_num(claims, "exp", (double)(now_s + LIFE_S), err) < 0)
+    if (df_json_put(claims, err, DF_STR("iss", email), DF_STR("scope", SCOPE),
+                    DF_STR("aud", audience), DF_NUM("iat", now_s),
+                    DF_NUM("exp", (now_s + LIFE_S))) < 0)
         return -1;
     return df_jwt_sign(claims, key, df_json_str(file, "private_key_id"), out, err);
 }
@@ -106,15 +104,13 @@ static int print_exchange(const cJSON *file, char **ret, struct df_err *err)
         return -1;
     if (df_json_add_str(body, "grantType", "urn:ietf:params:oauth:grant-type:token-exchange", err) <
             0 ||
-        df_json_add_str(body, "audience", audience, err) < 0 ||
-        df_json_add_str(body, "scope", "https://www.googleapis.com/auth/cloud-platform", err) < 0 ||
-        df_json_add_str(body, "requestedTokenType", "urn:ietf:params:oauth:token-type:access_token",
-                        err) < 0 ||
-        df_json_add_str(body, "subjectTokenType", type, err) < 0 ||
-        df_json_add_str(body, "subjectToken", df_buf_str(&subject), err) < 0)
+        df_json_put(body, err, DF_STR("audience", audience),
+                    DF_STR("scope", "https://www.googleapis.com/auth/cloud-platform"),
+                    DF_STR("requestedTokenType", "urn:ietf:params:oauth:token-type:access_token"),
+                    DF_STR("subjectTokenType", type),
+                    DF_STR("subjectToken", df_buf_str(&subject))) < 0)
         return -1;
-    *ret = df_json_print(body);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_json_print(body), err);
 }
 
 /* {"accessToken", "expireTime"} */

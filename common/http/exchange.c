@@ -295,9 +295,7 @@ static int add_signed(const struct df_http *h, const struct df_http_request *req
     if (df_sha256_hex(req->body ? req->body : "", req->body ? req->body_len : 0, digest, err) < 0)
         return -1;
     DF_FREE char *line = df_strf("X-Amz-Content-Sha256: %s", digest);
-    if (!line)
-        return df_fail_oom(err);
-    if (add_header(list, line, err) < 0)
+    if (df_check_alloc(line, err) < 0 || add_header(list, line, err) < 0)
         return -1;
     return h->aws_token ? add_header(list, h->aws_token, err) : 0;
 }

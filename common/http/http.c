@@ -107,8 +107,7 @@ int df_http_set_aws(struct df_http *h, const struct df_http_aws *keys, struct df
     free(h->aws_scope);
     h->aws_scope = DF_TAKE(scope);
     h->aws_token = DF_TAKE(token);
-    h->password = strdup(keys->secret_key);
-    return h->password ? 0 : df_fail_oom(err);
+    return df_check_alloc(h->password = strdup(keys->secret_key), err);
 }
 
 void df_http_wake(struct df_http *h)

@@ -278,10 +278,8 @@ static int read_number(struct reader *r, cJSON **ret)
     double value = 0;
     if (skip_number(r) < 0)
         return -1;
-    if (is_small(r->text + start, r->at - start, &value)) {
-        *ret = cJSON_CreateNumber(value);
-        return *ret ? 0 : df_fail_oom(r->err);
-    }
+    if (is_small(r->text + start, r->at - start, &value))
+        return df_check_alloc(*ret = cJSON_CreateNumber(value), r->err);
     DF_FREE char *text = strndup(r->text + start, r->at - start);
     *ret = text ? df_json_number(text) : NULL;
     return *ret ? 0 : df_fail_oom(r->err);

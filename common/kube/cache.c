@@ -604,9 +604,7 @@ int df_kube_cache_list(struct df_kube_cache *c, const struct df_kube_query *q, s
 {
     PAGE struct page page = {0};
     DF_JSON cJSON *list = cJSON_CreateArray();
-    if (!list)
-        return df_fail_oom(err);
-    if (read_page(c, q, objects, bytes, &page, err) < 0)
+    if (df_check_alloc(list, err) < 0 || read_page(c, q, objects, bytes, &page, err) < 0)
         return -1;
     for (size_t i = 0; i < page.len; i++) {
         cJSON *copy = NULL;

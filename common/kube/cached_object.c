@@ -99,8 +99,7 @@ static int make_shown(struct df_packer *p, const struct df_cached *k, df_cached_
     DF_JSON cJSON *copy = NULL;
     if (df_cached_copy(p, k, &copy, err) < 0 || show(arg, copy, err) < 0)
         return -1;
-    *ret = df_shared_new(DF_TAKE(copy));
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_shared_new(DF_TAKE(copy)), err);
 }
 
 int df_cached_read_shown(struct df_packer *p, struct df_cached *k, df_cached_show show, void *arg,

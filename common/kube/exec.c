@@ -35,9 +35,9 @@ static int add_ca(cJSON *cluster, const struct df_kube_config *c, struct df_err 
 static int add_cluster(cJSON *spec, const struct df_kube_config *c, struct df_err *err)
 {
     cJSON *cluster = df_json_object_at(spec, "cluster");
-    if (!cluster || df_json_add_str(cluster, "server", c->server, err) < 0 ||
-        df_json_add_str(cluster, "tls-server-name", c->tls_server_name, err) < 0 ||
-        df_json_add_str(cluster, "proxy-url", c->proxy_url, err) < 0)
+    if (df_json_put(cluster, err, DF_STR("server", c->server),
+                    DF_STR("tls-server-name", c->tls_server_name),
+                    DF_STR("proxy-url", c->proxy_url)) < 0)
         return df_fail_oom(err);
     if (c->insecure && df_json_add_bool(cluster, "insecure-skip-tls-verify", true, err) < 0)
         return -1;
@@ -48,16 +48,15 @@ static int add_cluster(cJSON *spec, const struct df_kube_config *c, struct df_er
 static int make_info(const struct df_kube_config *c, char **ret, struct df_err *err)
 {
     DF_JSON cJSON *info = cJSON_CreateObject();
-    if (!info || df_json_add_str(info, "apiVersion", c->exec.api_version, err) < 0 ||
-        df_json_add_str(info, "kind", "ExecCredential", err) < 0)
+    if (df_json_put(info, err, DF_STR("apiVersion", c->exec.api_version),
+                    DF_STR("kind", "ExecCredential")) < 0)
         return df_fail_oom(err);
     cJSON *spec = df_json_object_at(info, "spec");
-    if (!spec || df_json_add_bool(spec, "interactive", false, err) < 0)
+    if (df_json_add_bool(spec, "interactive", false, err) < 0)
         return df_fail_oom(err);
     if (c->exec.provide_cluster_info && add_cluster(spec, c, err) < 0)
         return -1;
-    *ret = df_json_print(info);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_json_print(info), err);
 }
 
 static int make_environment(const struct df_kube_config *c, struct df_strs *env, struct df_err *err)

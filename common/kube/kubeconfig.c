@@ -208,8 +208,7 @@ static int decode_pem(const struct entry *e, const char *key, const char *text, 
     if (df_base64_decode(df_buf_str(&digits), digits.len, false, &pem, NULL) < 0 ||
         strlen(df_buf_str(&pem)) != pem.len || !strstr(df_buf_str(&pem), "-----BEGIN "))
         return bad_field(e, key, "must be base64 of a PEM text", err);
-    *ret = strdup(df_buf_str(&pem));
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strdup(df_buf_str(&pem)), err);
 }
 
 enum field_type { TEXT, PATH, PEM };

@@ -164,11 +164,9 @@ static int set_spec(const struct df_lease *l, cJSON *lease, int64_t epoch, const
     char now[DF_TIME_LEN];
     (void)df_time_format(df_real_us(), now);
     cJSON *metadata = df_json_object_at(lease, "metadata");
-    cJSON *notes = metadata ? df_json_object_at(metadata, "annotations") : NULL;
+    cJSON *notes = df_json_object_at(metadata, "annotations");
     cJSON *spec = df_json_object_at(lease, "spec");
-    if (!notes || !spec)
-        return df_fail_oom(err);
-    if (df_json_set_str(metadata, "name", l->name, err) < 0 ||
+    if (df_check_alloc(notes, err) < 0 || df_json_set_str(metadata, "name", l->name, err) < 0 ||
         df_json_set_str(notes, DF_LEASE_ADDRESS, *holder && l->address ? l->address : "", err) <
             0 ||
         df_json_set_str(notes, POD, *holder && *l->pod ? l->pod_and_identity : "", err) < 0 ||
@@ -185,8 +183,8 @@ static int send_lease(struct df_lease *l, cJSON *lease, cJSON **ret, struct df_e
     struct df_kube_at at = {&df_kube_leases, l->name_space, l->name, NULL, NULL};
     if (df_kube_version(lease))
         return df_kube_update(l->k, &at, lease, ret, err);
-    if (df_json_set_str(lease, "apiVersion", "coordination.k8s.io/v1", err) < 0 ||
-        df_json_set_str(lease, "kind", "Lease", err) < 0)
+    if (df_json_put(lease, err, DF_STR("apiVersion", "coordination.k8s.io/v1"),
+                    DF_STR("kind", "Lease")) < 0)
         return -1;
     at.name = NULL;
     return df_kube_create(l->k, &at, lease, ret, err);
@@ -200,9 +198,8 @@ static int write_holder(struct df_lease *l, const char *holder, struct df_err *e
     int64_t epoch = l->epoch;
     (void)pthread_mutex_unlock(&l->lock);
     cJSON *stored = NULL;
-    if (!lease)
-        return df_fail_oom(err);
-    if (set_spec(l, lease, epoch, holder, err) < 0 || send_lease(l, lease, &stored, err) < 0)
+    if (df_check_alloc(lease, err) < 0 || set_spec(l, lease, epoch, holder, err) < 0 ||
+        send_lease(l, lease, &stored, err) < 0)
         return -1;
     (void)pthread_mutex_lock(&l->lock);
     observe_lease(l, stored);

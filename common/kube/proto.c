@@ -168,9 +168,8 @@ static int set_entry(cJSON *to, const char *name, struct span s, struct df_err *
 {
     cJSON *map = df_json_object_at(to, name);
     struct span key, value;
-    if (!map)
-        return df_fail_oom(err);
-    if (find_bytes(s, 1, &key, err) < 0 || find_bytes(s, 2, &value, err) < 0)
+    if (df_check_alloc(map, err) < 0 || find_bytes(s, 1, &key, err) < 0 ||
+        find_bytes(s, 2, &value, err) < 0)
         return -1;
     DF_FREE char *word = text_of(key);
     return word ? set_text(map, word, value, err) : df_fail_oom(err);
@@ -265,9 +264,7 @@ int df_proto_read_event(const struct df_proto_field *fields, const void *bytes, 
         find_bytes(object, EXTENSION_RAW, &object, err) < 0)
         return -1;
     DF_JSON cJSON *event = cJSON_CreateObject();
-    if (!event)
-        return df_fail_oom(err);
-    if (set_text(event, "type", type, err) < 0)
+    if (df_check_alloc(event, err) < 0 || set_text(event, "type", type, err) < 0)
         return -1;
     bool is_error = df_streq(df_json_str(event, "type"), "ERROR");
     if (df_proto_read_object(is_error ? df_proto_status : fields, object.at,

@@ -105,12 +105,9 @@ int df_kube_delete(struct df_kube *k, const struct df_kube_at *at,
     /* Without a name the request would delete the whole collection. */
     if (need_name(at, "delete", err) < 0)
         return -1;
-    DF_JSON cJSON *body = cJSON_CreateObject();
-    if (!body)
-        return df_fail_oom(err);
-    if (df_json_add_str(body, "apiVersion", "v1", err) < 0 ||
-        df_json_add_str(body, "kind", "DeleteOptions", err) < 0 ||
-        add_preconditions(body, o, err) < 0 ||
+    DF_JSON cJSON *body =
+        df_json_object(DF_STR("apiVersion", "v1"), DF_STR("kind", "DeleteOptions"));
+    if (df_check_alloc(body, err) < 0 || add_preconditions(body, o, err) < 0 ||
         df_json_add_str(body, "propagationPolicy", o->propagation, err) < 0)
         return -1;
     if (o->grace_seconds >= 0 &&
@@ -176,6 +173,5 @@ bool df_kube_is_deleted(const cJSON *object)
 
 int df_kube_disown_fields(cJSON *metadata, struct df_err *err)
 {
-    cJSON *fields = df_json_array_at(metadata, "managedFields");
-    return fields ? df_json_append(fields, cJSON_CreateObject(), err) : df_fail_oom(err);
+    return df_json_append(df_json_array_at(metadata, "managedFields"), cJSON_CreateObject(), err);
 }

@@ -36,8 +36,7 @@ int df_process_own_path(char **ret, struct df_err *err)
     if (n < 0)
         return df_fail_errno(err, errno, "find the program's own path");
     path[n] = '\0';
-    *ret = strdup(path);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strdup(path), err);
 }
 
 /* "pid (comm) state ppid ...": comm may contain ")", so search for the last one. */

@@ -227,8 +227,7 @@ static int make_text(struct df_cli_file *f, const char *path, const struct df_bu
     bool is_json = from[strspn(from, " \t\r\n")] == '{';
     if ((is_json ? make_json : make_native)(f, from, tokens, &out, err) < 0)
         return df_err_wrap(err, "%s", path ? path : "the tokens of `login`");
-    f->text = strdup(df_buf_str(&out));
-    return f->text ? 0 : df_fail_oom(err);
+    return df_check_alloc(f->text = strdup(df_buf_str(&out)), err);
 }
 
 static int read_all(bool is_terraform, const char *named, struct df_cli_file *f, struct df_err *err)

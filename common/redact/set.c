@@ -47,10 +47,9 @@ static void free_set(struct df_redact_set **s)
 int df_redact_set_new(const struct df_strs *secrets, struct df_redact_set **ret, struct df_err *err)
 {
     DF_CLEANUP(free_set) struct df_redact_set *s = calloc(1, sizeof *s);
-    if (!s)
-        return df_fail_oom(err);
-    if (add_secrets(s, secrets, err) < 0 || df_patterns_seal(&s->plain, err) < 0 ||
-        df_patterns_seal(&s->joined, err) < 0 || df_joints_new(&s->joined, &s->joints, err) < 0)
+    if (df_check_alloc(s, err) < 0 || add_secrets(s, secrets, err) < 0 ||
+        df_patterns_seal(&s->plain, err) < 0 || df_patterns_seal(&s->joined, err) < 0 ||
+        df_joints_new(&s->joined, &s->joints, err) < 0)
         return -1;
     *ret = DF_TAKE(s);
     return 0;

@@ -40,9 +40,7 @@ static int mask_number(const struct df_redact_set *set, cJSON *item, bool *ret_c
 {
     DF_FREE char *text = df_json_print(item);
     bool changed = false;
-    if (!text)
-        return df_fail_oom(err);
-    if (df_redact_text(set, &text, &changed, err) < 0)
+    if (df_check_alloc(text, err) < 0 || df_redact_text(set, &text, &changed, err) < 0)
         return -1;
     if (!changed)
         return 0;

@@ -138,8 +138,7 @@ static int read_alias(struct loader *l, const yaml_event_t *e, const struct posi
         return fail_at_mark(l, e->start_mark, "the alias is inside the value of its own anchor");
     if (spend_nodes(l, e->start_mark, measure_tree(a->node), p->depth) < 0)
         return -1;
-    *ret = cJSON_Duplicate(a->node, true);
-    return *ret ? 0 : df_fail_oom(l->err);
+    return df_check_alloc(*ret = cJSON_Duplicate(a->node, true), l->err);
 }
 
 /* ---- values ---- */
@@ -187,8 +186,7 @@ static int read_scalar(const struct loader *l, const yaml_event_t *e, cJSON **re
         return why.cls == DF_ERR_USER ? fail_at_mark(l, e->start_mark, why.message)
                                       : df_fail_oom(l->err);
     }
-    *ret = cJSON_CreateString(text);
-    return *ret ? 0 : df_fail_oom(l->err);
+    return df_check_alloc(*ret = cJSON_CreateString(text), l->err);
 }
 
 /* A key: a string, or a plain scalar that reads as one. */
@@ -401,9 +399,7 @@ int df_yaml_parse_all(const char *text, size_t n, cJSON **ret, struct df_err *er
 {
     struct loader l = {0};
     DF_JSON cJSON *all = cJSON_CreateArray();
-    if (!all)
-        return df_fail_oom(err);
-    if (loader_open(&l, text, n, err) < 0)
+    if (df_check_alloc(all, err) < 0 || loader_open(&l, text, n, err) < 0)
         return -1;
     int result = read_documents(&l, all);
     loader_close(&l);
