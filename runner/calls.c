@@ -2,6 +2,7 @@
 
 #include "common/base/fs.h"
 #include "common/hcl/calls.h"
+#include "runner/work.h"
 
 struct checking {
     const char *checkout;
@@ -31,8 +32,8 @@ int df_calls_check(const struct df_context *c, struct df_err *err)
                                         "--folder (spec.source.folder)"
                                       : "the repository or archive must have both"};
     struct df_err why = {0};
-    if (c->terrakube || df_hcl_calls(c->source.module_dir, df_tool_kind_hcl(c->tool.kind),
-                                     check_call, &k, &why) == 0)
+    if (!c->work->checks_calls || df_hcl_calls(c->source.module_dir, df_tool_kind_hcl(c->tool.kind),
+                                               check_call, &k, &why) == 0)
         return 0;
     /* What is beyond our limits is the tool's to read. */
     return df_streq(why.reason, "InitFailed") ? df_err_pass(err, &why) : 0;

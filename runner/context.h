@@ -24,7 +24,7 @@
 /* Also in the header of a bundle: the apply reads there that the plan destroys. */
 #define DF_ACTION_PLAN_DESTROY "plan-destroy"
 
-struct df_terrakube; /* runner/terrakube/flow.h */
+struct df_work; /* work.h */
 
 /* How a step ended: a reason word, and a sentence for people. */
 struct df_outcome {
@@ -43,13 +43,14 @@ struct df_context {
     const struct df_dirs *dirs;
     const char *step_dir; /* outlives the work directory: tofu.pid, errored.tfstate */
     const struct df_isolation *isolation;
-    struct df_terrakube *terrakube; /* the step is one of Terrakube; NULL: of dayfly */
-    int64_t deadline_ms;            /* of df_mono_ms(): the step's time limit */
-    bool destroys;                  /* the action plans a destroy */
-    bool has_plugins;   /* plan, apply: the module has providers that are not built in */
-    bool is_kept;       /* apply: source and providers of its plan are in this pod */
-    bool is_coloured;   /* the tool colours its text */
-    bool is_init_quiet; /* the text of `init` is shown only if it failed */
+    const struct df_work *work; /* whose step it is */
+    void *work_data;            /* of that row; or NULL */
+    int64_t deadline_ms;        /* of df_mono_ms(): the step's time limit */
+    bool destroys;              /* the action plans a destroy */
+    bool has_plugins;           /* plan, apply: the module has providers that are not built in */
+    bool is_kept;               /* apply: source and providers of its plan are in this pod */
+    bool is_coloured;           /* the tool colours its text */
+    bool is_init_quiet;         /* the text of `init` is shown only if it failed */
     /* Owned. */
     cJSON *result; /* of docs/step-protocol.md, growing */
     struct df_source_result source;

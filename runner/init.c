@@ -13,6 +13,7 @@
 #include "runner/tofu/plugin_stage.h"
 #include "runner/tofu/trust.h"
 #include "runner/tool_run.h"
+#include "runner/work.h"
 
 #define INIT_TAIL (256 * DF_KIB)
 #define FOR_MODULES "source.credentials.forModules"
@@ -65,7 +66,7 @@ static int fail_init(struct df_context *c, const char *text, struct df_err *err)
         return advise_sharing(c, &f, err);
     }
     return df_failure_explain(&f, df_tool_command_name(&c->tool, "init", name), "InitFailed",
-                              c->terrakube != NULL, err);
+                              c->work->failure_advice, err);
 }
 
 static int run_init(struct df_context *c, const struct df_strs *args, struct df_err *err)

@@ -14,8 +14,8 @@
 #include "runner/probe.h"
 #include "runner/source/source.h"
 #include "runner/step.h"
-#include "runner/terrakube/door.h"
 #include "runner/trial.h"
+#include "runner/work.h"
 
 static const char usage[] =
     "dayfly-runner runs one step of a run and exits.\n"
@@ -30,16 +30,26 @@ static const char usage[] =
     "                      [--tools JSON]\n"
     "      Reports whether a step could run here, for `dayfly doctor`; runs none.\n"
     "  dayfly-runner version\n"
-    "\n"
-    "Without a command and with EphemeralFlagBatch=true in its environment it is the ephemeral\n"
-    "executor of Terrakube (docs/terrakube.md); else it prints this.\n"
-    "\n"
+    "\n";
+
+static const char exit_codes[] =
     "Exit codes: 0 success, 1 failure, 2 something changed and then it failed, 3 invalid input,\n"
     "4 timeout.\n";
 
+static int print_usage(FILE *to)
+{
+    (void)fputs(usage, to);
+    for (const struct df_work *const *w = df_works; *w; w++) {
+        if ((*w)->usage)
+            (void)fprintf(to, "%s\n", (*w)->usage);
+    }
+    return fputs(exit_codes, to);
+}
+
 static int refuse_usage(const char *what)
 {
-    (void)fprintf(stderr, "dayfly-runner: %s\n\n%s", what, usage);
+    (void)fprintf(stderr, "dayfly-runner: %s\n\n", what);
+    (void)print_usage(stderr);
     return DF_EXIT_INPUT;
 }
 
@@ -138,7 +148,7 @@ static int print_version(int argc, char **argv)
 static int print_help(int argc, char **argv)
 {
     (void)argc, (void)argv;
-    return fputs(usage, stdout) < 0 ? DF_EXIT_FAILURE : DF_EXIT_OK;
+    return print_usage(stdout) < 0 ? DF_EXIT_FAILURE : DF_EXIT_OK;
 }
 
 static const struct {
@@ -164,7 +174,8 @@ int main(int argc, char **argv)
         if (df_streq(argv[1], commands[i].name))
             return commands[i].run(argc - 1, argv + 1);
     }
-    if (argc == 1 && df_terrakube_door_is_ours())
-        return df_terrakube_door();
+    const struct df_work *starter = argc == 1 ? df_work_starter() : NULL;
+    if (starter)
+        return df_step(&(struct df_step_options){.handoff_fd = -1, .starter = starter});
     return argc > 1 ? refuse_usage("unknown command") : print_help(argc, argv);
 }

@@ -1,57 +1,19 @@
 /*
- * The table recipes[] lists the stages of each action; read it first. A stage adds to the context
- * what later stages need. The first failure ends the step.
+ * The stages of each action stand in the row of the step's work (tofu_work.c). A stage adds to the
+ * context what later stages need. The first failure ends the step.
  */
 #include "runner/pipeline.h"
 
 #include <errno.h>
 
-#include "runner/apply.h"
-#include "runner/emptied.h"
-#include "runner/plan.h"
-#include "runner/prepare.h"
-#include "runner/state_command.h"
-#include "runner/terrakube/apply.h"
-#include "runner/terrakube/begin.h"
-#include "runner/terrakube/plan.h"
+#include "runner/work.h"
 
-typedef int stage_fn(struct df_context *c, struct df_err *err);
-
-static const struct recipe {
-    const char *action;  /* of the step document */
-    bool destroys;       /* plan: with -destroy */
-    stage_fn *stages[7]; /* ended by NULL */
-} recipes[] = {
-    {.action = "plan",
-     .stages = {df_prepare_source, df_prepare_tool, df_configuration_check, df_prepare_workspace,
-                df_prepare_secrets, df_plan}},
-    {.action = DF_ACTION_PLAN_DESTROY,
-     .destroys = true,
-     .stages = {df_prepare_source, df_prepare_tool, df_prepare_workspace, df_prepare_secrets,
-                df_plan}},
-    {.action = "apply",
-     .stages = {df_prepare_source, df_prepare_tool, df_prepare_workspace, df_prepare_secrets,
-                df_apply}},
-    {.action = "state",
-     .stages = {df_prepare_source, df_prepare_tool, df_prepare_workspace, df_prepare_secrets,
-                df_state_command}},
-    {.action = "terrakube-plan",
-     .stages = {df_terrakube_begin, df_terrakube_ready, df_terrakube_plan}},
-    {.action = "terrakube-plan-destroy",
-     .destroys = true,
-     .stages = {df_terrakube_begin, df_terrakube_ready, df_terrakube_plan}},
-    {.action = "terrakube-apply",
-     .stages = {df_terrakube_begin, df_terrakube_admit, df_terrakube_ready, df_terrakube_apply}},
-    {.action = "terrakube-destroy",
-     .stages = {df_terrakube_begin, df_terrakube_admit, df_terrakube_ready, df_terrakube_destroy}},
-    {.action = "terrakube-scripts", .stages = {df_terrakube_begin, df_terrakube_run_scripts}},
-};
-
-static const struct recipe *find_recipe(const char *action, struct df_err *err)
+static const struct df_step_recipe *find_recipe(const struct df_context *c, struct df_err *err)
 {
-    for (size_t i = 0; i < DF_ARRAY_SIZE(recipes); i++) {
-        if (df_streq(action, recipes[i].action))
-            return &recipes[i];
+    const char *action = df_json_str(c->doc, "action");
+    for (const struct df_step_recipe *r = c->work->recipes; r->action; r++) {
+        if (df_streq(action, r->action))
+            return r;
     }
     (void)df_fail_reason(err, DF_ERR_USER, "InvalidStep",
                          "action: \"%.40s\" is not plan, plan-destroy, apply or state",
@@ -61,11 +23,11 @@ static const struct recipe *find_recipe(const char *action, struct df_err *err)
 
 static int run_stages(struct df_context *c, struct df_err *err)
 {
-    const struct recipe *recipe = find_recipe(df_json_str(c->doc, "action"), err);
+    const struct df_step_recipe *recipe = find_recipe(c, err);
     if (!recipe)
         return -1;
     c->destroys = recipe->destroys;
-    for (stage_fn *const *stage = recipe->stages; *stage; stage++) {
+    for (df_stage *const *stage = recipe->stages; *stage; stage++) {
         if ((*stage)(c, err) < 0)
             return -1;
     }

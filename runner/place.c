@@ -57,7 +57,7 @@ static int fail_command(struct df_context *c, const struct df_place *p, const ch
     struct df_failure f;
     df_tool_read_failure(c, text, &f);
     c->logged = f;
-    (void)df_failure_explain(&f, what, "StateCommandFailed", false, err);
+    (void)df_failure_explain(&f, what, "StateCommandFailed", NULL, err);
     return df_err_wrap(err, "%s", p->words);
 }
 

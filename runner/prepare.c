@@ -20,6 +20,7 @@
 #include "runner/tofu/sensitive.h"
 #include "runner/tofu/toolchain.h"
 #include "runner/tofu/varvalues.h"
+#include "runner/work.h"
 
 /* ---- source ---- */
 
@@ -50,9 +51,9 @@ static int fetch_source(struct df_context *c, struct df_err *err)
                                         .is_strict = is_on && c->isolation->is_strict,
                                         .hidden = is_on ? &c->isolation->hidden : NULL,
                                         .git_wall = is_on ? &wall : NULL,
-                                        .terrakube = c->terrakube != NULL};
+                                        .advice = c->work->source_advice};
     int failed = df_source_fetch(&q, &c->source, err);
-    if (log >= 0 && (failed || !c->terrakube))
+    if (log >= 0 && (failed || c->work->logs_source))
         show_fetch_log(c, log);
     return failed ? df_err_reason(err, "SourceFailed") : 0;
 }
@@ -145,7 +146,7 @@ int df_prepare_source(struct df_context *c, struct df_err *err)
     if ((*c->source.commit && df_json_add_str(source, "commit", c->source.commit, err) < 0) ||
         df_json_add_str(source, "treeDigest", c->source.tree_digest, err) < 0)
         return -1;
-    if (!c->terrakube) /* whose logs begin otherwise */
+    if (c->work->logs_source)
         (void)df_output_note(c->output, "dayfly: source %s%s(files %.12s)", c->source.commit,
                              *c->source.commit ? " " : "", c->source.tree_digest);
     if (check_source(c, err) < 0 || link_module(c, err) < 0)

@@ -23,11 +23,8 @@
 #include "runner/pipeline.h"
 #include "runner/report/termination.h"
 #include "runner/secrets.h"
-#include "runner/terrakube/begin.h"
-#include "runner/terrakube/outcome.h"
-#include "runner/terrakube/report.h"
-#include "runner/terrakube/service.h"
 #include "runner/tofu/failure.h"
+#include "runner/work.h"
 
 /* How long to retry the result; after that only result.json has it. */
 #define GIVE_UP_MS (DF_TIMEOUT_RESULT_SECONDS * 1000)
@@ -39,15 +36,16 @@ struct run {
     int lock_fd;
     struct df_dirs dirs;
     struct df_report *report;
-    bool is_claimed;                       /* the report hands out the step */
-    bool is_standby;                       /* ... when there is one for this runner */
-    struct df_terrakube_opened *terrakube; /* of a step that the service was given by Terrakube */
-    char *termination_log;                 /* NULL: none */
-    cJSON *handoff;       /* of a pod that claims with its token; NULL: it has one step */
-    char claim_id[33];    /* of every claim of this process */
-    bool is_delivered;    /* the spawner has the result */
-    bool is_alone;        /* no process of the step is left */
-    int64_t memory_kills; /* before this step */
+    bool is_claimed;            /* the report hands out the step */
+    bool is_standby;            /* ... when there is one for this runner */
+    const struct df_work *work; /* whose step it is; borrowed; NULL before it is known */
+    void *work_data;            /* of that row */
+    char *termination_log;      /* NULL: none */
+    cJSON *handoff;             /* of a pod that claims with its token; NULL: it has one step */
+    char claim_id[33];          /* of every claim of this process */
+    bool is_delivered;          /* the spawner has the result */
+    bool is_alone;              /* no process of the step is left */
+    int64_t memory_kills;       /* before this step */
     struct df_stop *stop;
     struct df_preparation *preparation; /* of a standby runner; or NULL */
     cJSON *doc;
@@ -68,9 +66,8 @@ static void run_free(struct run *r)
     df_json_wipe(r->handoff);
     df_stop_free(r->stop);
     df_report_free(r->report);
-    if (r->terrakube)
-        df_terrakube_close(r->terrakube);
-    free(r->terrakube);
+    if (r->work_data)
+        r->work->close(r->work_data);
     if (r->dirs.secret && df_fs_remove_tree(r->dirs.secret, &err) < 0)
         df_warn("secrets of the step are left behind: %s", err.message);
     if (r->dirs.temporary && df_fs_remove_tree(r->dirs.temporary, &err) < 0)
@@ -227,18 +224,19 @@ static int take_handoff(struct run *r, const struct df_step_options *o, struct d
     return failed;
 }
 
-static int connect_terrakube(struct run *r, struct df_terrakube *t, struct df_err *err)
+/* The step that started this program. */
+static int start_work(struct run *r, const struct df_work *starter, struct df_err *err)
 {
     r->is_claimed = true;
+    r->work = starter;
     r->termination_log = df_fs_exists(DF_TERMINATION_LOG) ? strdup(DF_TERMINATION_LOG) : NULL;
-    r->context.terrakube = t;
-    return df_terrakube_report_new(t, &r->dirs, NULL, &r->report, err);
+    return starter->start(&r->work_data, err);
 }
 
 static int connect_report(struct run *r, const struct df_step_options *o, struct df_err *err)
 {
-    if (o->terrakube)
-        return connect_terrakube(r, o->terrakube, err);
+    if (o->starter)
+        return o->starter->connect(r->work_data, &r->dirs, &r->report, err);
     if (o->handoff_file || o->handoff_fd >= 0)
         return take_handoff(r, o, err);
     if (df_json_load(o->file, DF_LIMIT_STEP_DOCUMENT, &r->doc, err) < 0 ||
@@ -294,13 +292,16 @@ static int save_result(const struct run *r, struct df_err *err)
 
 #define CGROUP "/sys/fs/cgroup"
 
-static int join_terrakube(struct run *r, struct df_err *err)
+static int open_work(struct run *r, struct df_err *err)
 {
-    if (!df_json_at(r->doc, "terrakube"))
-        return 0;
-    int failed = df_terrakube_join(r->doc, &r->dirs, &r->report, &r->terrakube, err);
+    int failed = 0;
+    if (!r->work_data)
+        r->work = df_work_of(r->doc);
+    if (!r->work_data && r->work->open)
+        failed = r->work->open(r->doc, &r->dirs, &r->report, &r->work_data, err);
     r->context.report = r->report;
-    r->context.terrakube = failed ? NULL : &r->terrakube->flow;
+    r->context.work = r->work;
+    r->context.work_data = r->work_data;
     return failed;
 }
 
@@ -319,7 +320,7 @@ static int step_prepare(struct run *r, struct df_err *err)
     df_stop_after(r->stop, seconds * 1000);
     r->context.deadline_ms = df_mono_ms() + seconds * 1000;
     end_preparation(r);
-    if (join_terrakube(r, err) < 0 || df_secrets_masks(r->doc, &r->masks, err) < 0 ||
+    if (open_work(r, err) < 0 || df_secrets_masks(r->doc, &r->masks, err) < 0 ||
         df_output_new(r->masks, r->report, STDOUT_FILENO, &r->output, err) < 0)
         return -1;
     r->context.doc = r->doc;
@@ -340,9 +341,7 @@ static void explain_memory(const struct run *r, struct df_err *err)
         (void)df_fail_reason(
             err, why.cls, "OOMKilled",
             "the memory limit was reached and %lld process%s killed: raise %s (%s)",
-            (long long)kills, kills == 1 ? " was" : "es were",
-            r->context.terrakube ? "EPHEMERAL_MEMORY_LIMIT" : "placement.resources.limits.memory",
-            why.message);
+            (long long)kills, kills == 1 ? " was" : "es were", r->work->memory_limit, why.message);
 }
 
 /* True if the tool already printed this failure to the log, and the message adds nothing to it. */
@@ -361,14 +360,8 @@ static bool is_logged_by_tool(const struct run *r, const char *message)
 /* The last line of the log; the tool has printed its changes and errors above it. */
 static void note_end(const struct run *r, int code)
 {
-    const struct df_outcome *outcome = &r->context.outcome;
-    bool is_known = code == DF_EXIT_OK || is_logged_by_tool(r, outcome->message);
-    if (r->context.terrakube)
-        df_terrakube_note_end(&r->context, is_known);
-    else if (is_known)
-        (void)df_output_note(r->output, "dayfly: %s", outcome->reason);
-    else
-        (void)df_output_note(r->output, "dayfly: %s: %s", outcome->reason, outcome->message);
+    bool is_known = code == DF_EXIT_OK || is_logged_by_tool(r, r->context.outcome.message);
+    r->work->note_end(&r->context, is_known);
 }
 
 /* The spawner may be unreachable until this process must end. */
@@ -436,6 +429,8 @@ static int step_start(struct run *r, const struct df_step_options *o, struct df_
     r->context.result = cJSON_CreateObject();
     if (!r->context.result)
         return df_fail_oom(err);
+    if (o->starter && start_work(r, o->starter, err) < 0)
+        return -1;
     const char *work_dir = o->work_dir || !o->handoff_file ? o->work_dir : DF_STEP_POD_DIR;
     if (df_random_hex(r->claim_id, 16, err) < 0 || make_dirs(r, work_dir, err) < 0 ||
         df_orphans_adopt(err) < 0 || df_http_global_init(err) < 0 ||
@@ -514,27 +509,36 @@ static void note_in_container(const struct run *r, const char *why)
         df_warn("the end is not in the termination log: %s", err.message);
 }
 
-int df_step(const struct df_step_options *o)
+static int fail_start(struct run *r, const struct df_err *why)
 {
-    DF_CLEANUP(run_free) struct run r = {.lock_fd = -1};
+    df_error("%s", why->message);
+    note_in_container(r, why->message);
+    if (r->work_data)
+        r->work->tell_unstarted(r->work_data, why->message);
+    return why->cls == DF_ERR_RETRY || why->cls == DF_ERR_SYSTEM ? DF_EXIT_FAILURE : DF_EXIT_INPUT;
+}
+
+static int start_and_run(struct run *r, const struct df_step_options *o)
+{
     struct df_err err = {0};
-    df_stop_block();
-    (void)signal(SIGPIPE, SIG_IGN); /* a closed stdout must not end a step */
-    (void)signal(SIGIO, SIG_IGN);   /* gate.h */
-    if (step_start(&r, o, &err) < 0) {
-        df_error("%s", err.message);
-        note_in_container(&r, err.message);
-        if (o->terrakube)
-            df_terrakube_tell_unstarted(o->terrakube, err.message);
-        return err.cls == DF_ERR_RETRY || err.cls == DF_ERR_SYSTEM ? DF_EXIT_FAILURE
-                                                                   : DF_EXIT_INPUT;
-    }
-    if (!r.doc) {
+    if (step_start(r, o, &err) < 0)
+        return fail_start(r, &err);
+    if (!r->doc) {
         df_info("no step was given to this standby runner");
         return DF_EXIT_OK;
     }
-    int code = step_run(&r);
-    if (may_follow(&r, code) && step_follow(&r))
-        code = step_run(&r);
+    int code = step_run(r);
+    if (may_follow(r, code) && step_follow(r))
+        code = step_run(r);
     return code;
+}
+
+int df_step(const struct df_step_options *o)
+{
+    DF_CLEANUP(run_free) struct run r = {.lock_fd = -1};
+    df_stop_block();
+    (void)signal(SIGPIPE, SIG_IGN); /* a closed stdout must not end a step */
+    (void)signal(SIGIO, SIG_IGN);   /* gate.h */
+    int code = start_and_run(&r, o);
+    return o->starter ? o->starter->exit_code(r.work_data, code) : code;
 }

@@ -13,6 +13,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "runner/torn.h"
+#include "runner/work.h"
 
 /* The tool itself waits for a spawner that restarts. These tries are for a spawner that dies again
  * while it sends the state. */
@@ -146,7 +147,7 @@ int df_tool_failed(struct df_context *c, const struct df_failure *f, const char 
     struct df_failure_holder holder;
     struct df_err why = {0};
     (void)df_failure_explain(f, df_tool_command_name(&c->tool, words, name), fallback,
-                             c->terrakube != NULL, err);
+                             c->work->failure_advice, err);
     if (!df_streq(err->reason, "StateLocked"))
         return -1;
     df_failure_holder(f, &holder);

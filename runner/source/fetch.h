@@ -7,6 +7,8 @@
 #include "common/process/wall.h"
 #include "runner/source/spec.h"
 
+struct df_source_advice; /* source.h */
+
 struct df_fetch {
     const struct df_source_spec *spec;
     const char *commit;      /* git: exactly this one; NULL: that of the tag or branch */
@@ -15,7 +17,7 @@ struct df_fetch {
     int log_fd;              /* or -1 */
     const volatile bool *stop;
     const struct df_wall *hidden, *git_wall; /* as in struct df_source_request, as is the next */
-    bool terrakube;
+    const struct df_source_advice *advice;
 };
 
 /* Writes a line for people to log_fd. */

@@ -71,8 +71,8 @@ int df_git_explain_format(const struct df_git_repo *r, const struct df_err *why,
                           struct df_err *err);
 
 /* Fails with the class, reason and message for the end of git's stderr. url: the repository;
- * terrakube: as in struct df_source_request. */
-int df_git_explain(const char *url, int code, const char *stderr_tail, bool terrakube,
-                   struct df_err *err);
+ * advice: as in struct df_source_request. */
+int df_git_explain(const char *url, int code, const char *stderr_tail,
+                   const struct df_source_advice *advice, struct df_err *err);
 
 #endif

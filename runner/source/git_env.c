@@ -192,11 +192,11 @@ static int check_ssh(const struct df_fetch *f, struct df_err *err)
         return df_fail_reason(
             err, DF_ERR_USER, "SourceFailed", "source.url \"%s\" is ssh, and there is no key: %s",
             s->url,
-            f->terrakube ? "add an SSH key to the workspace"
-                         : "put one as ssh-privatekey into a secret (`dayfly secret set NAME "
-                           "ssh-privatekey --from-file FILE`) and name it in spec.source.secretRef "
-                           "(`dayfly edit executor NAME`). Keys of ~/.ssh and of an agent are used "
-                           "for modules, not for a source");
+            f->advice ? f->advice->ssh_key
+                      : "put one as ssh-privatekey into a secret (`dayfly secret set NAME "
+                        "ssh-privatekey --from-file FILE`) and name it in spec.source.secretRef "
+                        "(`dayfly edit executor NAME`). Keys of ~/.ssh and of an agent are used "
+                        "for modules, not for a source");
     if (!s->known_hosts && !s->accepts_host_keys)
         return df_fail_reason(err, DF_ERR_USER, "SourceFailed",
                               "the host key of %s is not pinned: put the lines of `ssh-keyscan` "

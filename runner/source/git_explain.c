@@ -1,4 +1,5 @@
 #include "runner/source/git.h"
+#include "runner/source/source.h"
 
 /* Messages of git, ssh and libcurl (LC_ALL=C), and what a person can do. The first needle that is
  * found decides: the more specific ones come first. */
@@ -63,36 +64,11 @@ static const struct {
     {"unable to access", DF_ERR_RETRY, "SourceFailed", "the server cannot be reached"},
 };
 
-/* The advice of the rows above where a workspace of Terrakube is the place for credentials. */
-static const struct {
-    const char *needle, *advice;
-} in_terrakube[] = {
-    {"REMOTE HOST IDENTIFICATION HAS CHANGED",
-     "the server's host key is not the pinned one: somebody intercepts the connection, or the key "
-     "was changed (then put the new one into the file of the executor's DAYFLY_KNOWN_HOSTS)"},
-    {"Host key verification failed",
-     "the server's host key is not among the pinned ones: put its line into the file of the "
-     "executor's DAYFLY_KNOWN_HOSTS"},
-    {"Load key",
-     "the private key cannot be read: the workspace's SSH key must be an OpenSSH or PEM "
-     "key without a passphrase"},
-    {"Authentication failed",
-     "the server rejects the credentials of the workspace's VCS connection: renew them there"},
-    {"could not read Username",
-     "the server requires credentials: add the VCS connection or SSH key to the workspace"},
-    {"could not read Password",
-     "the server requires credentials: add the VCS connection or SSH key to the workspace"},
-    {"SSL certificate problem",
-     "the server's certificate is not trusted: the executor's container must trust its CA"},
-    {"server certificate verification failed",
-     "the server's certificate is not trusted: the executor's container must trust its CA"},
-};
-
-static const char *advice_of(size_t meaning, bool terrakube)
+static const char *advice_of(size_t meaning, const struct df_source_advice *advice)
 {
-    for (size_t i = 0; terrakube && i < DF_ARRAY_SIZE(in_terrakube); i++)
-        if (df_streq(in_terrakube[i].needle, meanings[meaning].needle))
-            return in_terrakube[i].advice;
+    for (const struct df_source_words *w = advice ? advice->said : NULL; w && w->needle; w++)
+        if (df_streq(w->needle, meanings[meaning].needle))
+            return w->advice;
     return meanings[meaning].advice;
 }
 
@@ -132,8 +108,8 @@ static const char *most_telling_line(const char *tail)
     return best;
 }
 
-int df_git_explain(const char *url, int code, const char *stderr_tail, bool terrakube,
-                   struct df_err *err)
+int df_git_explain(const char *url, int code, const char *stderr_tail,
+                   const struct df_source_advice *advice, struct df_err *err)
 {
     char line[LINE_MAX_LEN];
     for (size_t i = 0; i < DF_ARRAY_SIZE(meanings); i++) {
@@ -142,7 +118,7 @@ int df_git_explain(const char *url, int code, const char *stderr_tail, bool terr
             continue;
         copy_line(line_around(stderr_tail, found), line);
         return df_fail_reason(err, meanings[i].cls, meanings[i].reason, "git %s: %s (%s)", url,
-                              advice_of(i, terrakube), line);
+                              advice_of(i, advice), line);
     }
     copy_line(most_telling_line(stderr_tail), line);
     return df_fail_reason(err, DF_ERR_SYSTEM, "SourceFailed", "git %s: exit code %d (%s)", url,

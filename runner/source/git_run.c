@@ -34,5 +34,5 @@ int df_git_run(const struct df_git *g, const struct df_git_repo *r, const char *
         return err && err->cls == DF_ERR_NOT_FOUND
                    ? df_err_wrap(err, "a git source needs the git program")
                    : -1;
-    return code ? df_git_explain(r->remote, code, df_buf_str(&tail), g->fetch->terrakube, err) : 0;
+    return code ? df_git_explain(r->remote, code, df_buf_str(&tail), g->fetch->advice, err) : 0;
 }

@@ -187,7 +187,7 @@ int df_source_fetch(const struct df_source_request *q, struct df_source_result *
                                .stop = q->stop,
                                .hidden = q->hidden,
                                .git_wall = q->git_wall,
-                               .terrakube = q->terrakube};
+                               .advice = q->advice};
     int result = fetch_and_inspect(&f, ret, err);
     if (result < 0) {
         (void)give_reason(err);

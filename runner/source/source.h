@@ -26,6 +26,14 @@ struct df_source_result {
 };
 void df_source_result_free(struct df_source_result *r);
 
+/* Where people put what a source needs, if not into a secret of dayfly. */
+struct df_source_advice {
+    const char *ssh_key; /* what to do without a key */
+    const struct df_source_words {
+        const char *needle, *advice; /* what git says, as in git_explain.c */
+    } * said;                        /* ended by {0} */
+};
+
 struct df_source_request {
     const cJSON *source; /* the member of the step document */
     /* git: fetch exactly this commit; NULL or "": that of the source. */
@@ -40,7 +48,7 @@ struct df_source_request {
      * submodules, a .git file); NULL: none. */
     const struct df_wall *git_wall;
     bool is_strict; /* the module must see nothing but its source: no link out of it is followed */
-    bool terrakube; /* messages advise a user of Terrakube, whose workspace has the credentials */
+    const struct df_source_advice *advice; /* of messages; NULL: secrets of dayfly */
 };
 
 /* Reasons: SourceFailed (not available), SourceRefused (not allowed), DiskFull. */

@@ -56,7 +56,7 @@ static bool is_place_in_job(const char *place, const char *job)
 
 int df_terrakube_admit(struct df_context *c, struct df_err *err)
 {
-    const struct df_terrakube *t = c->terrakube;
+    const struct df_terrakube *t = df_terrakube_of(c);
     if (!t->payload->policies)
         return 0;
     if (t->payload->type == DF_TERRAKUBE_DESTROY)
@@ -76,7 +76,7 @@ int df_terrakube_admit(struct df_context *c, struct df_err *err)
 
 static int fetch_plan(struct df_context *c, bool *ret_has, struct df_err *err)
 {
-    const struct df_terrakube *t = c->terrakube;
+    const struct df_terrakube *t = df_terrakube_of(c);
     DF_FREE char *path = df_fs_join(c->source.module_dir, DF_TERRAKUBE_PLAN_FILE);
     if (!path)
         return df_fail_oom(err);
@@ -110,7 +110,7 @@ static int run_command(struct df_context *c, const struct change *change, int *r
 static int finish_change(struct df_context *c, const struct change *change, int code,
                          struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     bool stopped = df_stop_cause(c->stop) != DF_STOP_NONE;
     if (code != 0 && (stopped || !t->payload->ignore_error))
         return df_terrakube_command_fail(c, change->command, change->failed, err);

@@ -12,7 +12,7 @@
 static int add_entry(struct df_context *c, const char *text, struct df_err *err)
 {
     DF_BUF struct df_buf b = DF_BUF_INIT(4 * DF_KIB);
-    bool colour = c->terrakube->settings->colour;
+    bool colour = df_terrakube_of(c)->settings->colour;
     for (;;) {
         size_t n = strcspn(text, "\n");
         (void)df_buf_adds(&b, colour ? GREEN : "");
@@ -33,12 +33,12 @@ static int add_entry(struct df_context *c, const char *text, struct df_err *err)
 
 static const char *product(const struct df_context *c)
 {
-    return c->terrakube->payload->is_tofu ? "Tofu" : "Terraform";
+    return df_terrakube_of(c)->payload->is_tofu ? "Tofu" : "Terraform";
 }
 
 int df_terrakube_banner_init(struct df_context *c, struct df_err *err)
 {
-    const struct df_terrakube_payload *p = c->terrakube->payload;
+    const struct df_terrakube_payload *p = df_terrakube_of(c)->payload;
     char number[DF_VERSION_TEXT];
     DF_FREE char *job = df_strf("Initializing Terrakube Job %s Step %s", p->job, p->step);
     DF_FREE char *version =
@@ -57,7 +57,7 @@ int df_terrakube_banner_init(struct df_context *c, struct df_err *err)
 int df_terrakube_banner_run(struct df_context *c, const char *what, struct df_err *err)
 {
     DF_FREE char *running = df_strf("Running %s %s", product(c), what);
-    if (!c->terrakube->payload->show_header)
+    if (!df_terrakube_of(c)->payload->show_header)
         return 0;
     if (!running)
         return df_fail_oom(err);

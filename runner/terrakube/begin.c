@@ -28,8 +28,8 @@ static int mask_secrets(struct df_context *c, const struct df_hcl_module *module
                         struct df_err *err)
 {
     DF_SECRET_STRS struct df_strs values = {0};
-    if (module &&
-        df_terrakube_variables_secrets(c->terrakube->payload->variables, module, &values, err) < 0)
+    if (module && df_terrakube_variables_secrets(df_terrakube_of(c)->payload->variables, module,
+                                                 &values, err) < 0)
         return -1;
     return df_secrets_collect(c->doc, module, &values, err) < 0
                ? -1
@@ -40,7 +40,7 @@ static int mask_secrets(struct df_context *c, const struct df_hcl_module *module
 
 static int add_source(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     if (df_terrakube_known_hosts(t->environment, &t->known_hosts, err) < 0)
         return -1;
     const struct df_terrakube_source_request r = {.settings = t->settings,
@@ -59,7 +59,7 @@ static int add_source(struct df_context *c, struct df_err *err)
 /* Scripts read it: the id of the commit, in the root of the source. */
 static int note_commit(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     const char *commit = *c->source.commit ? c->source.commit : "000000000";
     DF_FREE char *path = df_fs_join(c->dirs->source, "commitHash.info");
     if (!path)
@@ -71,7 +71,7 @@ static int note_commit(struct df_context *c, struct df_err *err)
 
 int df_terrakube_begin(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     t->waits.output = c->output;
     t->stop = df_stop_flag(c->stop);
     if (df_terrakube_guard(c, err) < 0 ||
@@ -93,7 +93,7 @@ int df_terrakube_begin(struct df_context *c, struct df_err *err)
 
 static int find_tool(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     const struct df_step_wall_request wall = df_context_wall(c);
     const struct df_terrakube_tool_request r = {.settings = t->settings,
                                                 .payload = t->payload,
@@ -113,7 +113,7 @@ static int find_tool(struct df_context *c, struct df_err *err)
 /* The backend of Terrakube wins over the module's, as with its own executor. */
 static int add_state(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     if (df_terrakube_state_add(t->settings, t->payload, &c->tool.version, t->document, err) < 0)
         return -1;
     return df_terrakube_state_write(t->settings, t->payload, c->source.module_dir, err);
@@ -122,7 +122,7 @@ static int add_state(struct df_context *c, struct df_err *err)
 static int add_variables(struct df_context *c, struct df_err *err)
 {
     DF_HCL_MODULE struct df_hcl_module module = {0};
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     if (df_hcl_scan(c->source.module_dir, df_tool_kind_hcl(c->tool.kind), &module, err) < 0 ||
         mask_secrets(c, &module, err) < 0)
         return -1;
@@ -134,7 +134,7 @@ static int add_variables(struct df_context *c, struct df_err *err)
 
 static int run_commands(struct df_context *c, enum df_terrakube_phase phase, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     t->has_begun = true;
     return df_terrakube_scripts_run(c, &t->scripts, t->payload->commands, phase, err);
 }
@@ -142,7 +142,7 @@ static int run_commands(struct df_context *c, enum df_terrakube_phase phase, str
 /* The log of a CLI's run begins with the plan: it has run `init` itself. */
 static int run_tools_init(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     if (df_terrakube_banner_init(c, err) < 0 ||
         df_terrakube_temp_env(t->scripts.directory, &c->workspace.env, err) < 0)
         return -1;
@@ -156,7 +156,7 @@ static int run_tools_init(struct df_context *c, struct df_err *err)
 
 int df_terrakube_ready(struct df_context *c, struct df_err *err)
 {
-    c->is_coloured = c->terrakube->settings->colour;
+    c->is_coloured = df_terrakube_of(c)->settings->colour;
     if (find_tool(c, err) < 0 || add_state(c, err) < 0 || df_prepare_workspace(c, err) < 0 ||
         df_terrakube_environment_add(c, err) < 0 || add_variables(c, err) < 0)
         return -1;
@@ -167,8 +167,8 @@ int df_terrakube_ready(struct df_context *c, struct df_err *err)
 
 int df_terrakube_run_scripts(struct df_context *c, struct df_err *err)
 {
-    cJSON *state = df_json_object_at(c->terrakube->document, "state");
-    c->terrakube->scripts.directory = c->dirs->source;
+    cJSON *state = df_json_object_at(df_terrakube_of(c)->document, "state");
+    df_terrakube_of(c)->scripts.directory = c->dirs->source;
     if (!state)
         return df_fail_oom(err);
     if (df_json_set_str(state, "type", "module", err) < 0 || df_prepare_workspace(c, err) < 0 ||
@@ -183,7 +183,7 @@ static void note_deadline(const struct df_context *c)
     (void)df_output_note(
         c->output, "dayfly: the step did not end within its deadline of %lld s%s: it was stopped",
         (long long)df_json_int(c->doc, "timeoutSeconds", DF_TIMEOUT_STEP_SECONDS),
-        c->terrakube->is_handed_out ? " (terrakube.deadline of the service)" : "");
+        df_terrakube_of(c)->is_handed_out ? " (terrakube.deadline of the service)" : "");
 }
 
 /* Who stopped the step. The tool only says that it was interrupted. */
@@ -196,7 +196,7 @@ static void note_stop(const struct df_context *c)
                                             : "dayfly: the executor was told to stop");
         break;
     case DF_STOP_OVER:
-        (void)df_output_note(c->output, df_terrakube_watch_lost_lock(c->terrakube->watch)
+        (void)df_output_note(c->output, df_terrakube_watch_lost_lock(df_terrakube_of(c)->watch)
                                             ? "dayfly: Terrakube's API gave away the lock of the "
                                               "state: the step was stopped"
                                             : "dayfly: the job was cancelled: the step was "
@@ -213,19 +213,19 @@ static void note_stop(const struct df_context *c)
 void df_terrakube_note_end(const struct df_context *c, bool is_known)
 {
     const struct df_outcome *outcome = &c->outcome;
-    if (c->terrakube->is_told) { /* whose step it is not: the pod's log alone says why */
+    if (df_terrakube_of(c)->is_told) { /* whose step it is not: the pod's log alone says why */
         df_warn("%s: %s", outcome->reason, outcome->message);
         return;
     }
     if (df_streq(outcome->reason, "Canceled") || df_streq(outcome->reason, "TimedOut"))
         note_stop(c);
-    if (df_terrakube_waits_had_redis_away(&c->terrakube->waits))
+    if (df_terrakube_waits_had_redis_away(&df_terrakube_of(c)->waits))
         (void)df_output_note(c->output,
                              "dayfly: Redis was not there all the time: the live log may "
                              "have gaps, the saved output has none");
-    if (is_known || c->terrakube->is_unheard)
+    if (is_known || df_terrakube_of(c)->is_unheard)
         return;
-    if (!c->terrakube->is_announced)
+    if (!df_terrakube_of(c)->is_announced)
         (void)df_output_note(c->output, "Failed to prepare work dir");
     (void)df_output_note(c->output, "dayfly: %s: %s", outcome->reason, outcome->message);
 }

@@ -2,6 +2,7 @@
 
 #include "common/base/fs.h"
 #include "common/redact/tree.h"
+#include "runner/terrakube/advice.h"
 #include "runner/terrakube/flow.h"
 #include "runner/tool_run.h"
 
@@ -9,12 +10,12 @@ int df_terrakube_command_run(struct df_context *c, const struct df_strs *args,
                              enum df_command_events events, int *ret_code, struct df_err *err)
 {
     if (df_strs_check(args, err) < 0 ||
-        df_terrakube_temp_env(c->terrakube->scripts.directory, &c->workspace.env, err) < 0)
+        df_terrakube_temp_env(df_terrakube_of(c)->scripts.directory, &c->workspace.env, err) < 0)
         return -1;
     /* The last line of a command is an entry of the log, also without a newline. */
-    df_terrakube_watch_command(c->terrakube->watch, true);
+    df_terrakube_watch_command(df_terrakube_of(c)->watch, true);
     int failed = df_tool_run(c, args, events, !c->has_plugins, NULL, ret_code, err);
-    df_terrakube_watch_command(c->terrakube->watch, false);
+    df_terrakube_watch_command(df_terrakube_of(c)->watch, false);
     if (failed)
         return -1;
     return df_output_end_line(c->output, err);
@@ -31,7 +32,7 @@ static int explain(struct df_context *c, const char *command, const char *errors
     if (!*f.summary) /* nobody sees the log of this command */
         df_failure_from_last_line(text.len ? df_buf_str(&text) : "it said nothing", &f);
     return df_failure_explain(&f, df_tool_command_name(&c->tool, command, name), "RunnerFailed",
-                              true, err);
+                              &df_terrakube_failure_advice, err);
 }
 
 int df_terrakube_command_save(struct df_context *c, const char *const *args, const char *path,
@@ -49,7 +50,7 @@ int df_terrakube_command_save(struct df_context *c, const char *const *args, con
     if (!errors)
         return df_fail_oom(err);
     if (df_strs_check(&all, err) < 0 ||
-        df_terrakube_temp_env(c->terrakube->scripts.directory, &c->workspace.env, err) < 0 ||
+        df_terrakube_temp_env(df_terrakube_of(c)->scripts.directory, &c->workspace.env, err) < 0 ||
         df_command_start(&quiet, &all, path, errors, &process, err) < 0 ||
         df_command_wait(&quiet, &process, &end, err) < 0)
         return -1;
@@ -76,7 +77,7 @@ int df_terrakube_command_fail(struct df_context *c, const char *command, const c
 
 int df_terrakube_on_failure(struct df_context *c)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     struct df_err why = {0};
     if (df_stop_cause(c->stop) == DF_STOP_NONE && t->payload->on_failure &&
         df_terrakube_scripts_run(c, &t->scripts, t->payload->on_failure, DF_TERRAKUBE_ALL, &why) <

@@ -1,18 +1,12 @@
 /*
- * Door A: takes the platform's variables out of the environment, and runs the step that they
+ * Door A: takes the platform's variables out of the environment, and opens the step that they
  * describe. Read df_terrakube_door() at the end first.
  */
 #include "runner/terrakube/door.h"
 
-#include <signal.h>
 #include <strings.h>
 
 #include "common/base/exit.h"
-#include "common/base/fs.h"
-#include "common/base/log.h"
-#include "runner/report/termination.h"
-#include "runner/step.h"
-#include "runner/stop.h"
 #include "runner/terrakube/open.h"
 
 #define FLAG "EphemeralFlagBatch"
@@ -61,27 +55,23 @@ static int open_step(struct df_terrakube_opened *o, struct df_err *err)
     return df_terrakube_open(o, data, true, err);
 }
 
-/* Where `kubectl describe pod` shows it: the API cannot be told. */
-static int fail_start(const struct df_err *why)
+int df_terrakube_door(void **ret_opened, struct df_err *err)
 {
-    struct df_err err = {0};
-    df_error("%s", why->message);
-    if (df_fs_exists(DF_TERMINATION_LOG) &&
-        df_termination_write_text(DF_TERMINATION_LOG, why->message, &err) < 0)
-        df_warn("the termination message could not be written: %s", err.message);
-    return DF_EXIT_FAILURE;
+    struct df_terrakube_opened *o = df_terrakube_opened_new();
+    if (!o)
+        return df_fail_oom(err);
+    if (open_step(o, err) < 0) {
+        df_terrakube_close(o);
+        return -1;
+    }
+    *ret_opened = o;
+    return 0;
 }
 
-int df_terrakube_door(void)
+int df_terrakube_door_exit_code(const void *opened, int code)
 {
-    DF_CLEANUP(df_terrakube_close) struct df_terrakube_opened o = DF_TERRAKUBE_OPENED;
-    struct df_err err = {0};
-    df_stop_block();
-    (void)signal(SIGPIPE, SIG_IGN); /* for the connections, as df_step() does */
-    if (open_step(&o, &err) < 0)
-        return fail_start(&err);
-    int code = df_step(&(struct df_step_options){.handoff_fd = -1, .terrakube = &o.flow});
-    if (o.flow.is_told || o.flow.has_begun)
+    const struct df_terrakube_opened *o = opened;
+    if (o && (o->flow.is_told || o->flow.has_begun))
         return DF_EXIT_OK;
-    return code == DF_EXIT_OK ? DF_EXIT_FAILURE : code;
+    return !o || code == DF_EXIT_OK ? DF_EXIT_FAILURE : code;
 }

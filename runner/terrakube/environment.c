@@ -55,7 +55,7 @@ static int add_jobs(const cJSON *from, struct df_strs *env, struct df_err *err)
 static int add_credentials(const struct df_context *c, const char *host, struct df_buf *out,
                            struct df_err *err)
 {
-    const struct df_terrakube *t = c->terrakube;
+    const struct df_terrakube *t = df_terrakube_of(c);
     DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_TOKEN);
     if (df_terrakube_token_make(t->settings->internal_secret, t->payload->workspace, df_real_us(),
                                 TOKEN_LIFE_S, &token, err) < 0 ||
@@ -67,7 +67,7 @@ static int add_credentials(const struct df_context *c, const char *host, struct 
 
 static int write_cli_config(const struct df_context *c, const char *path, struct df_err *err)
 {
-    const struct df_terrakube *t = c->terrakube;
+    const struct df_terrakube *t = df_terrakube_of(c);
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(4 * DF_LIMIT_TOKEN);
     const char *registry = t->settings->registry_domain;
     DF_FREE char *host = df_url_host(t->settings->public_url ? t->settings->public_url : "");
@@ -82,7 +82,7 @@ static int write_cli_config(const struct df_context *c, const char *path, struct
 
 int df_terrakube_environment_add(struct df_context *c, struct df_err *err)
 {
-    const struct df_terrakube *t = c->terrakube;
+    const struct df_terrakube *t = df_terrakube_of(c);
     struct df_strs *env = &c->workspace.env;
     DF_FREE char *config = df_fs_join(c->dirs->home, ".terraformrc");
     if (!config)

@@ -10,6 +10,7 @@
 #include "common/terrakube/api.h"
 #include "common/terrakube/log_stream.h"
 #include "common/terrakube/storage.h"
+#include "runner/context.h"
 #include "runner/terrakube/context.h"
 #include "runner/terrakube/scripts.h"
 #include "runner/terrakube/waits.h"
@@ -49,6 +50,12 @@ struct df_terrakube {
     bool has_begun;    /* something of the user ran: a second start would repeat it */
     bool is_told;      /* the API knows how the step ended, or whose it is */
 };
+
+/* That of the step, which the row's data begins with (open.h). NULL: it is not one of Terrakube. */
+static inline struct df_terrakube *df_terrakube_of(const struct df_context *c)
+{
+    return c->work_data;
+}
 
 /* Frees what the flow owns, not what it borrows. */
 void df_terrakube_flow_free(struct df_terrakube *t);

@@ -41,7 +41,7 @@ static int collect_output(const struct df_terrakube *t, const char *path, struct
 
 static void save_output(const struct df_context *c)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     DF_FREE char *path = df_fs_join(c->dirs->secret, "output");
     struct df_err why = {0};
     if (!path || !t->storage)
@@ -54,7 +54,7 @@ static void save_output(const struct df_context *c)
 
 static void complete_history(const struct df_context *c)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     DF_FREE char *path = df_fs_join(c->dirs->secret, "state");
     struct df_err why = {0};
     if (path && t->storage &&
@@ -75,7 +75,7 @@ static int name_plan(struct df_terrakube *t, struct df_err *err)
  * has failed; the job of a step that has ended goes on. */
 static int settle(const struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     bool ended = t->job.step_status != DF_TERRAKUBE_RUNNING;
     bool succeeded = t->job.step_status == DF_TERRAKUBE_COMPLETED;
     df_terrakube_await_queue(t, NULL);
@@ -110,7 +110,7 @@ static bool may_start(const struct df_terrakube *t)
 
 static int read_job(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     struct df_terrakube_api *api = NULL;
     if (df_terrakube_api_new(t->settings, t->payload, DF_TERRAKUBE_PATIENCE_MS,
                              df_stop_flag(c->stop), &api, err) < 0)
@@ -154,7 +154,7 @@ static int ask_for_others(const struct df_terrakube *t, bool *ret, struct df_err
  * *ret_waited: what the API said of the step is old. */
 static int await_others(struct df_context *c, bool *ret_waited, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     struct pollfd stop = {.fd = df_stop_fd(c->stop), .events = POLLIN};
     bool lives = false, waited = false;
     while ((ask_for_others(t, &lives, NULL) == 0 ? lives : waited)) {
@@ -174,15 +174,15 @@ static int await_others(struct df_context *c, bool *ret_waited, struct df_err *e
 
 static int read_job_again(struct df_context *c, struct df_err *err)
 {
-    df_terrakube_job_free(&c->terrakube->job);
-    c->terrakube->job = (struct df_terrakube_job){0};
+    df_terrakube_job_free(&df_terrakube_of(c)->job);
+    df_terrakube_of(c)->job = (struct df_terrakube_job){0};
     return read_job(c, err);
 }
 
 /* The step is not this pod's. Of one that was waited for, the end was told by the other pod. */
 static int give_up(struct df_context *c, bool waited, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     bool by_other = waited && has_ended(t->job.step_status);
     if (t->settings->acknowledges && !has_ended(t->job.status) && !by_other && settle(c, err) < 0)
         return -1;
@@ -192,7 +192,7 @@ static int give_up(struct df_context *c, bool waited, struct df_err *err)
 
 int df_terrakube_guard(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     bool waited = false;
     if (read_job(c, err) < 0 || await_others(c, &waited, err) < 0 ||
         (waited && read_job_again(c, err) < 0))
@@ -226,7 +226,7 @@ static bool runs_once(const struct df_terrakube *t)
 
 int df_terrakube_guard_change(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     bool is_once = runs_once(t), waited = false;
     if (await_others(c, &waited, err) < 0)
         return -1;

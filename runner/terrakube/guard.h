@@ -8,7 +8,7 @@
 #include "runner/context.h"
 
 /* Asks the API until the step must stop, and waits while another living pod runs the step, of which
- * nothing is reported then. On success c->terrakube->job is set. CONFLICT, reason
+ * nothing is reported then. On success df_terrakube_of(c)->job is set. CONFLICT, reason
  * StepOver: the step must not start, and the API knows what became of it. NOT_FOUND: the job was
  * deleted. */
 int df_terrakube_guard(struct df_context *c, struct df_err *err) DF_MUST_CHECK;

@@ -58,7 +58,7 @@ static bool pause_ms(const struct df_context *c, int64_t ms)
 /* Before anything else: the file is the only copy, and the pod may end at any time. */
 static void keep_errored(struct df_context *c, const char *path, struct kept *kept)
 {
-    const struct df_terrakube *t = c->terrakube;
+    const struct df_terrakube *t = df_terrakube_of(c);
     DF_TERRAKUBE_STORAGE struct df_terrakube_storage *storage = NULL;
     struct df_err why = {0};
     kept->has_errored =
@@ -123,7 +123,7 @@ static void push_errored(struct df_context *c, struct kept *kept)
 static int store(struct df_context *c, enum df_terrakube_object what, const char *uuid,
                  const char *path, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     return df_terrakube_storage_put(t->storage, t->payload, what, uuid, path, err);
 }
 
@@ -147,9 +147,9 @@ static int read_state(struct df_context *c, const char *json, const char **raw, 
 /* What the plan did not know. */
 static void show_state(const struct df_context *c, const char *json)
 {
-    DF_JSON cJSON *state = c->terrakube->context ? df_terrakube_shown(c, json) : NULL;
+    DF_JSON cJSON *state = df_terrakube_of(c)->context ? df_terrakube_shown(c, json) : NULL;
     if (state)
-        df_terrakube_context_state(c->terrakube->context, state);
+        df_terrakube_context_state(df_terrakube_of(c)->context, state);
 }
 
 static int store_state(struct df_context *c, const struct kept *kept, struct df_err *err)
@@ -167,7 +167,7 @@ static int store_state(struct df_context *c, const struct kept *kept, struct df_
     if (store(c, DF_TERRAKUBE_OBJECT_STATE_JSON, kept->uuid, json, err) < 0 ||
         (!has_raw && store(c, DF_TERRAKUBE_OBJECT_STATE_RAW, kept->uuid, raw, err) < 0))
         return -1;
-    return df_terrakube_api_add_history(c->terrakube->api, kept->uuid, err);
+    return df_terrakube_api_add_history(df_terrakube_of(c)->api, kept->uuid, err);
 }
 
 /* ---- outputs ---- */
@@ -202,7 +202,7 @@ static int hide_sensitive(struct df_context *c, const char *text, size_t n, stru
 static int keep_outputs(struct df_context *c, struct df_err *err)
 {
     static const char *const output[] = {"output", "-json", NULL};
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     DF_FREE char *path = df_fs_join(c->dirs->secret, "outputs.json");
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_OUTPUTS);
     DF_JSON cJSON *shown = NULL;
@@ -226,7 +226,7 @@ void df_terrakube_keep_state(struct df_context *c, bool failed)
 {
     struct df_err why = {0};
     struct kept kept = {.uuid = ""};
-    if (df_terrakube_state_name(c->terrakube->payload, kept.uuid, &why) <
+    if (df_terrakube_state_name(df_terrakube_of(c)->payload, kept.uuid, &why) <
         0) /* what is stored by this name fails, and is noted there */
         df_warn("%s", why.message);
     /* A tool that succeeded has stored its state: the file is not its own. */

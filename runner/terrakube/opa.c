@@ -6,6 +6,7 @@
 
 #include "common/base/fs.h"
 #include "common/source/rules.h"
+#include "runner/terrakube/advice.h"
 #include "runner/terrakube/flow.h"
 #include "runner/terrakube/source.h"
 
@@ -59,8 +60,9 @@ static int add_access(const struct df_context *c, const struct df_terrakube_poli
     } else if (!vcs || df_streq(vcs, "PUBLIC")) {
         vcs = "GITHUB"; /* as Terrakube does with a token of no known service */
     }
-    const struct df_terrakube_access access = {
-        url, vcs, token, q->known_hosts, c->terrakube && c->terrakube->settings->http_credentials};
+    const struct df_terrakube_access access = {url, vcs, token, q->known_hosts,
+                                               df_terrakube_of(c) &&
+                                                   df_terrakube_of(c)->settings->http_credentials};
     return df_terrakube_source_add_access(&access, source, err);
 }
 
@@ -85,7 +87,7 @@ static int fetch_rules(struct df_context *c, const struct df_terrakube_policies 
                                         .private_dir = c->dirs->fetch,
                                         .log_fd = -1,
                                         .stop = df_stop_flag(c->stop),
-                                        .terrakube = true};
+                                        .advice = &df_terrakube_source_advice};
     if (df_source_fetch(&r, &result, err) < 0)
         return -1;
     b->rules = DF_TAKE(result.module_dir);

@@ -3,8 +3,21 @@
 #include "common/base/clock.h"
 #include "common/http/http.h"
 
-void df_terrakube_close(struct df_terrakube_opened *o)
+_Static_assert(offsetof(struct df_terrakube_opened, flow) == 0, "df_terrakube_of()");
+
+struct df_terrakube_opened *df_terrakube_opened_new(void)
 {
+    struct df_terrakube_opened *o = calloc(1, sizeof *o);
+    if (o)
+        o->flow.plan_code = -1;
+    return o;
+}
+
+void df_terrakube_close(void *opened)
+{
+    struct df_terrakube_opened *o = opened;
+    if (!o)
+        return;
     df_terrakube_context_free(o->flow.context, 0); /* the report has sent it */
     df_terrakube_storage_free(o->flow.storage);
     df_terrakube_api_free(o->flow.api);
@@ -14,6 +27,7 @@ void df_terrakube_close(struct df_terrakube_opened *o)
     df_terrakube_settings_free(&o->settings);
     df_strs_wipe(&o->all);
     df_strs_wipe(&o->rest);
+    free(o);
 }
 
 static void refuse(struct df_terrakube_opened *o, const struct df_err *why)

@@ -7,16 +7,18 @@
 
 #include "runner/terrakube/flow.h"
 
-/* All owned, but the borrowed members of flow. */
+/* The data of the row of Terrakube (work.h). All owned, but the borrowed members of flow. */
 struct df_terrakube_opened {
-    struct df_strs all;  /* "NAME=VALUE": with the settings; filled by the caller */
-    struct df_strs rest; /* what code of users may have; filled by the caller */
+    struct df_terrakube flow; /* the first: df_terrakube_of() */
+    struct df_strs all;       /* "NAME=VALUE": with the settings; filled by the caller */
+    struct df_strs rest;      /* what code of users may have; filled by the caller */
     struct df_terrakube_settings settings;
     struct df_terrakube_payload payload;
     struct df_err refused;
-    struct df_terrakube flow;
 };
-#define DF_TERRAKUBE_OPENED ((struct df_terrakube_opened){.flow = {.plan_code = -1}})
+
+/* Empty; the caller closes it. NULL: no memory. */
+struct df_terrakube_opened *df_terrakube_opened_new(void);
 
 /* Reads a payload and all settings, and starts the heartbeat. is_base64: it is EphemeralJobData. A
  * payload that cannot be run, and a storage that cannot be used, are told like failures of the step
@@ -24,7 +26,7 @@ struct df_terrakube_opened {
 int df_terrakube_open(struct df_terrakube_opened *o, const char *payload, bool is_base64,
                       struct df_err *err) DF_MUST_CHECK;
 
-/* Removes the heartbeat. */
-void df_terrakube_close(struct df_terrakube_opened *o);
+/* Removes the heartbeat, and frees all. opened: a struct df_terrakube_opened; or NULL. */
+void df_terrakube_close(void *opened);
 
 #endif

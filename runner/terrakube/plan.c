@@ -21,7 +21,7 @@ enum { NO_CHANGES = 0, FAILED = 1, CHANGES = 2 }; /* of -detailed-exitcode */
 static int run_plan(struct df_context *c, int *ret_code, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
-    const struct df_terrakube *t = c->terrakube;
+    const struct df_terrakube *t = df_terrakube_of(c);
     (void)df_strs_add(&args, "plan");
     (void)df_strs_add(&args, "-input=false");
     df_args_add_colour(c, &args);
@@ -69,7 +69,8 @@ static int check_same(const struct df_context *c, const char *shown, struct df_e
     return df_streq(now, shown)
                ? 0
                : df_fail_reason(err, DF_ERR_DENIED,
-                                c->terrakube->payload->policies ? "PolicyFailed" : "PlanFailed",
+                                df_terrakube_of(c)->payload->policies ? "PolicyFailed"
+                                                                      : "PlanFailed",
                                 DF_TERRAKUBE_PLAN_FILE
                                 " has changed since the plan was shown: a command of the job's "
                                 "template or a provider has written to it");
@@ -97,12 +98,12 @@ static void show_rows(const struct df_context *c, const char *json)
 {
     DF_JSON cJSON *plan = df_terrakube_shown(c, json);
     if (plan)
-        df_terrakube_context_plan(c->terrakube->context, plan);
+        df_terrakube_context_plan(df_terrakube_of(c)->context, plan);
 }
 
 static int check_policies(struct df_context *c, const char *json, struct df_err *err)
 {
-    const struct df_terrakube *t = c->terrakube;
+    const struct df_terrakube *t = df_terrakube_of(c);
     struct df_terrakube_verdict verdict = {0};
     const struct df_terrakube_policies q = {.payload = t->payload,
                                             .api = t->api,
@@ -114,7 +115,7 @@ static int check_policies(struct df_context *c, const char *json, struct df_err 
 
 static int use_json(struct df_context *c, struct df_err *err)
 {
-    const struct df_terrakube *t = c->terrakube;
+    const struct df_terrakube *t = df_terrakube_of(c);
     static const char *const show[] = {"show", "-json", DF_TERRAKUBE_PLAN_FILE, NULL};
     DF_FREE char *json = df_fs_join(c->dirs->secret, "plan.json");
     if (!t->context && !t->payload->policies)
@@ -135,7 +136,7 @@ static int use_json(struct df_context *c, struct df_err *err)
 
 static int store_plan(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     DF_FREE char *path = df_fs_join(c->source.module_dir, DF_TERRAKUBE_PLAN_FILE);
     if (!path)
         return df_fail_oom(err);
@@ -148,7 +149,7 @@ static int store_plan(struct df_context *c, struct df_err *err)
 
 static int finish_plan(struct df_context *c, int code, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     char digest[DF_SHA256_HEX] = "";
     bool planned = code == NO_CHANGES || code == CHANGES;
     df_context_set_outcome(c, code == NO_CHANGES ? "NoChanges" : "Planned", "planned");
@@ -164,7 +165,7 @@ static int finish_plan(struct df_context *c, int code, struct df_err *err)
 
 int df_terrakube_plan(struct df_context *c, struct df_err *err)
 {
-    struct df_terrakube *t = c->terrakube;
+    struct df_terrakube *t = df_terrakube_of(c);
     int code = -1;
     if (df_terrakube_banner_run(c, "PLAN", err) < 0 || run_plan(c, &code, err) < 0)
         return -1;

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/terrakube/token.h"
+#include "runner/terrakube/advice.h"
 #include "runner/terrakube/flow.h"
 #include "runner/terrakube/script_env.h"
 #include "runner/terrakube/source.h"
@@ -59,7 +60,7 @@ bool df_terrakube_scripts_has(const cJSON *list, enum df_terrakube_phase phase)
 static int show(struct df_context *c, const char *colour, const char *text, struct df_err *err)
 {
     DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_STEP_DOCUMENT);
-    bool plain = c->terrakube && !c->terrakube->settings->colour;
+    bool plain = df_terrakube_of(c) && !df_terrakube_of(c)->settings->colour;
     for (const char *line = text;; line++) {
         size_t n = strcspn(line, "\n");
         (void)df_buf_addf(&out, "%s%.*s%s\n", plain ? "" : colour, (int)n, line,
@@ -127,7 +128,7 @@ static int clone_tools(const struct df_context *c, const struct df_terrakube_scr
                                         .private_dir = c->dirs->fetch,
                                         .log_fd = -1,
                                         .stop = df_stop_flag(c->stop),
-                                        .terrakube = true};
+                                        .advice = &df_terrakube_source_advice};
     return df_source_fetch(&q, &result, err);
 }
 

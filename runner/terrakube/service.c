@@ -37,30 +37,29 @@ static int open_part(const cJSON *part, struct df_terrakube_opened *o, struct df
     return 0;
 }
 
-static int open_flow(const cJSON *part, struct df_terrakube_opened **ret, struct df_err *err)
+static int join(struct df_terrakube_opened *o, const cJSON *part, cJSON *document,
+                const struct df_dirs *dirs, struct df_report **report, struct df_err *err)
 {
-    struct df_terrakube_opened *o = malloc(sizeof *o);
-    if (!o)
-        return df_fail_oom(err);
-    *o = DF_TERRAKUBE_OPENED;
-    if (open_part(part, o, err) < 0) {
-        df_terrakube_close(o);
-        free(o);
+    if (open_part(part, o, err) < 0)
         return -1;
-    }
-    *ret = o;
-    return 0;
+    o->flow.document = document;
+    o->flow.is_handed_out = true;
+    if (df_terrakube_document_complete(&o->flow, dirs->secret, document, err) < 0)
+        return -1;
+    return df_terrakube_report_new(&o->flow, dirs, *report, report, err);
 }
 
 int df_terrakube_join(cJSON *document, const struct df_dirs *dirs, struct df_report **report,
-                      struct df_terrakube_opened **ret, struct df_err *err)
+                      void **ret_opened, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *part = cJSON_DetachItemFromObjectCaseSensitive(document, "terrakube");
-    if (open_flow(part, ret, err) < 0)
+    struct df_terrakube_opened *o = df_terrakube_opened_new();
+    if (!o)
+        return df_fail_oom(err);
+    if (join(o, part, document, dirs, report, err) < 0) {
+        df_terrakube_close(o);
         return -1;
-    (*ret)->flow.document = document;
-    (*ret)->flow.is_handed_out = true;
-    if (df_terrakube_document_complete(&(*ret)->flow, dirs->secret, document, err) < 0)
-        return -1;
-    return df_terrakube_report_new(&(*ret)->flow, dirs, *report, report, err);
+    }
+    *ret_opened = o;
+    return 0;
 }

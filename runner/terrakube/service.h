@@ -11,8 +11,8 @@
 /* Opens the flow that the member `terrakube` of the step document describes: {"payload": text,
  * "settings": ["NAME=VALUE"], "folder": of the workspace as the API has it, or absent}. Completes the
  * document, and takes that member out. *report, claimed, becomes part of the new one, which replaces
- * it. The caller closes and frees *ret, after the report. */
+ * it. *ret_opened is a struct df_terrakube_opened; the caller closes it after the report. */
 int df_terrakube_join(cJSON *document, const struct df_dirs *dirs, struct df_report **report,
-                      struct df_terrakube_opened **ret, struct df_err *err) DF_MUST_CHECK;
+                      void **ret_opened, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -32,7 +32,7 @@ static bool is_own(const struct df_context *c, const struct df_failure_holder *h
     int64_t created;
     return *h->id && *h->id != '-' && df_streq(h->operation, "OperationTypeApply") &&
            is_this_host(h->who) && to_real_us(h->created, &created) &&
-           df_terrakube_watch_ran(c->terrakube->watch, created);
+           df_terrakube_watch_ran(df_terrakube_of(c)->watch, created);
 }
 
 bool df_terrakube_unlock_own(struct df_context *c, const char *errors)

@@ -220,27 +220,24 @@ void df_failure_holder(const struct df_failure *f, struct df_failure_holder *ret
     *ret = h;
 }
 
-static void unlock_words(const char *what, const char *id, bool terrakube, char out[256])
+static void unlock_words(const char *what, const char *id, const struct df_failure_advice *advice,
+                         char out[DF_FAILURE_UNLOCK_MAX])
 {
-    if (terrakube)
-        (void)snprintf(
-            out, 256,
-            "wait for its end, or run `%s force-unlock %s` with this workspace's backend "
-            "if its holder is gone",
-            df_starts_with(what, "terraform") ? "terraform" : "tofu", id);
+    if (advice)
+        advice->unlock(what, id, out);
     else
-        (void)snprintf(out, 256,
+        (void)snprintf(out, DF_FAILURE_UNLOCK_MAX,
                        "wait for its end, or release the lock with `dayfly state unlock` if its "
                        "holder is gone");
 }
 
-static int explain_lock(const struct df_failure *f, const char *what, bool terrakube,
-                        struct df_err *err)
+static int explain_lock(const struct df_failure *f, const char *what,
+                        const struct df_failure_advice *advice, struct df_err *err)
 {
-    char way_out[256];
+    char way_out[DF_FAILURE_UNLOCK_MAX];
     struct df_failure_holder h;
     df_failure_holder(f, &h);
-    unlock_words(what, h.id, terrakube, way_out);
+    unlock_words(what, h.id, advice, way_out);
     if (!*h.id)
         return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
                               "%s: the state is locked, and the lock names no holder: wait for its "
@@ -255,12 +252,11 @@ static int explain_lock(const struct df_failure *f, const char *what, bool terra
                           h.operation, h.created, h.id, way_out);
 }
 
-static void credentials_words(const struct df_credentials_case *c, bool terrakube, char out[512])
+static void credentials_words(const struct df_credentials_case *c,
+                              const struct df_failure_advice *advice, char out[512])
 {
-    if (terrakube)
-        (void)snprintf(out, 512,
-                       "Add them to the workspace, or to a collection of it, as sensitive "
-                       "environment variables, or turn on dynamic credentials");
+    if (advice)
+        (void)snprintf(out, 512, "%s", advice->credentials);
     else
         (void)snprintf(out, 512,
                        "`dayfly run` without a service passes those of the shell%s%s%s; towards a "
@@ -271,10 +267,11 @@ static void credentials_words(const struct df_credentials_case *c, bool terrakub
 }
 
 static int explain_credentials(const struct df_failure *f, const struct df_credentials_case *c,
-                               const char *what, bool terrakube, struct df_err *err)
+                               const char *what, const struct df_failure_advice *advice,
+                               struct df_err *err)
 {
     char way_out[512];
-    credentials_words(c, terrakube, way_out);
+    credentials_words(c, advice, way_out);
     return df_fail_reason(err, DF_ERR_USER, "CredentialsMissing",
                           "%s: the provider has no valid credentials of %s. %s. The provider said: "
                           "%s%s%.600s",
@@ -282,14 +279,14 @@ static int explain_credentials(const struct df_failure *f, const struct df_crede
 }
 
 int df_failure_explain(const struct df_failure *f, const char *what, const char *fallback,
-                       bool terrakube, struct df_err *err)
+                       const struct df_failure_advice *advice, struct df_err *err)
 {
     const char *reason = reason_of(f, fallback);
     if (df_streq(reason, "StateLocked"))
-        return explain_lock(f, what, terrakube, err);
+        return explain_lock(f, what, advice, err);
     const struct df_credentials_case *c = df_credentials_case_of(f);
     if (c && df_streq(reason, fallback))
-        return explain_credentials(f, c, what, terrakube, err);
+        return explain_credentials(f, c, what, advice, err);
     if (!*f->summary)
         return df_fail_reason(err, DF_ERR_USER, reason, "%s failed; its log says why", what);
     return df_fail_reason(err, DF_ERR_USER, reason, "%s: %s%s%s%s%s%s", what, f->summary,
@@ -303,7 +300,7 @@ int df_failure_explain_unlock(const struct df_failure *f, const char *what, cons
     struct df_failure_holder h;
     df_failure_holder(f, &h);
     if (!*h.id || df_streq(h.id, id))
-        return df_failure_explain(f, what, fallback, false, err);
+        return df_failure_explain(f, what, fallback, NULL, err);
     return df_fail_reason(err, DF_ERR_CONFLICT, "StateLocked",
                           "%s: the state is locked%s%s%s%s%s%s (lock %s), not with the ID %s: that "
                           "lock stays. If its holder is gone, release it with `dayfly state unlock "

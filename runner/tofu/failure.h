@@ -35,12 +35,19 @@ struct df_failure_holder {
 /* Reads the lock info that the tool prints. */
 void df_failure_holder(const struct df_failure *f, struct df_failure_holder *ret);
 
+/* The ways out of people who have none of dayfly's commands. */
+#define DF_FAILURE_UNLOCK_MAX 256
+struct df_failure_advice {
+    /* Of a lock with this id; what: the command, whose first word is the tool. */
+    void (*unlock)(const char *what, const char *id, char out[DF_FAILURE_UNLOCK_MAX]);
+    const char *credentials; /* a sentence without its full stop */
+};
+
 /* Fills err with "<what>: <summary> (<place>): <detail>" and the reason: StateLocked (with
  * its holder), StateUnavailable, StateRefused, StorageTakenOver, DiskFull, CredentialsMissing (with the ways to give
- * them), or the fallback. terrakube: the way out is that of a user of Terrakube, who has none of
- * dayfly's commands; then `what` begins with the tool's name. Returns -1. */
+ * them), or the fallback. advice: NULL: that of dayfly. Returns -1. */
 int df_failure_explain(const struct df_failure *f, const char *what, const char *fallback,
-                       bool terrakube, struct df_err *err);
+                       const struct df_failure_advice *advice, struct df_err *err);
 
 /* As df_failure_explain() for a force-unlock with this ID. If another lock is held: StateLocked, with
  * both IDs. Returns -1. */

@@ -16,7 +16,7 @@
 #include "common/json/json.h"
 
 struct df_varfiles {
-    struct df_strs files; /* "-var-file=...", of Terrakube also -var; for every command that takes
+    struct df_strs files;     /* "-var-file=...", or -var=...; for every command that takes
                                * them (command.h) */
     struct df_strs arguments; /* of the step, without -var-file */
 };

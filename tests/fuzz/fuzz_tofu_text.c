@@ -4,6 +4,14 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
+static void unlock_words(const char *what, const char *id, char out[DF_FAILURE_UNLOCK_MAX])
+{
+    (void)snprintf(out, DF_FAILURE_UNLOCK_MAX, "%s %s", what, id);
+}
+
+static const struct df_failure_advice elsewhere = {.unlock = unlock_words,
+                                                   .credentials = "elsewhere"};
+
 static void check_failure(const char *text)
 {
     struct df_failure f;
@@ -11,7 +19,8 @@ static void check_failure(const char *text)
     if (strlen(f.summary) >= sizeof f.summary || strlen(f.detail) >= sizeof f.detail)
         abort();
     struct df_err err = {0};
-    if (df_failure_explain(&f, "tofu init", "InitFailed", strlen(text) % 2 == 1, &err) != -1 ||
+    if (df_failure_explain(&f, "tofu init", "InitFailed", strlen(text) % 2 ? &elsewhere : NULL,
+                           &err) != -1 ||
         !*err.reason)
         abort();
 }

@@ -374,6 +374,7 @@ def test_the_lock_file_of_the_plan_is_the_one_applied(home):
 
 @pytest.mark.parametrize("changes, word", [
     ({"action": "refresh"}, "refresh"),
+    ({"action": "terrakube-plan"}, "terrakube-plan"),
     ({"runtime": {"name": "pulumi"}}, "pulumi"),
     ({"runtime": {"name": "opentofu", "version": "newest"}}, "newest"),
     ({"state": {"type": "local", "config": {"path": "relative.tfstate"}}}, "absolute"),
