@@ -2,7 +2,7 @@
 
 #include "spawner/cli/text.h"
 #include "spawner/model/model.h"
-#include "spawner/model/terrakube.h"
+#include "spawner/model/task_kinds.h"
 
 static void add_safe(struct df_buf *out, const char *text)
 {
@@ -72,7 +72,7 @@ void df_unrecorded_add(const cJSON *task, struct df_buf *out)
         (void)df_buf_addf(out,
                           "\nObjects that were begun; look whether the state has them (a %s shows "
                           "it) before you take any over:\n",
-                          df_task_is_terrakube(task) ? "new plan" : "dry-run");
+                          df_task_kind(task)->comparison);
     cJSON_ArrayForEach (item, df_json_at(list, "items"))
         add_item(item, terraform ? "terraform" : "tofu", out);
     if (more > 0)

@@ -14,7 +14,7 @@
 #include "spawner/model/engine_kinds.h"
 #include "spawner/model/errored_states.h"
 #include "spawner/model/model.h"
-#include "spawner/model/terrakube.h"
+#include "spawner/model/task_kinds.h"
 #include "spawner/model/waiting.h"
 
 #define TAIL_BYTES (16 * DF_KIB)
@@ -417,7 +417,12 @@ static void add_heading(const cJSON *task, struct df_buf *out)
     (void)df_buf_addf(out, ": %s\n", df_task_reason(task));
 }
 
-/* Explains one TaskAction: a workflow, or a step of a run or of Terrakube. */
+static const struct df_reason *(*const reason_of[DF_TASK_KINDS])(const char *word) = {
+    [DF_TASK_STEP] = df_reason_find,
+    [DF_TASK_WORKFLOW] = df_reason_find,
+    [DF_TASK_TERRAKUBE] = df_reason_of_terrakube};
+
+/* Explains one TaskAction. */
 static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, struct df_err *err)
 {
     DF_FREE char *path = df_path("taskactions", name, NULL);
@@ -426,9 +431,7 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
         find_executor(cli, df_json_str(task, "spec.executorRef.name"), &executor, err) < 0)
         return -1;
     const char *message = df_task_message(task);
-    const struct df_reason *known = df_task_is_terrakube(task)
-                                        ? df_reason_of_terrakube(df_task_reason(task))
-                                        : df_reason_find(df_task_reason(task));
+    const struct df_reason *known = reason_of[df_task_kind(task)->id](df_task_reason(task));
     add_heading(task, out);
     if (known)
         (void)df_buf_addf(out, "%s\n", known->meaning);

@@ -6,6 +6,7 @@
 
 #include "common/base/limits.h"
 #include "spawner/model/storage_types.h"
+#include "spawner/model/task_kinds.h"
 
 const char *df_storage_path_key(const char *type)
 {
@@ -16,7 +17,7 @@ const char *df_storage_path_key(const char *type)
 bool df_storage_is_managed(const cJSON *doc)
 {
     const char *type = df_json_str(doc, "spec.storage.type");
-    return type ? df_streq(type, "managed") : !df_json_at(doc, "spec.terrakube");
+    return type ? df_streq(type, "managed") : df_task_kind(doc)->has_managed_state;
 }
 
 bool df_storage_has_history(const cJSON *executor)

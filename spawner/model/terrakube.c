@@ -4,11 +4,6 @@
 #include "spawner/model/rows.h"
 #include "spawner/model/runner_environment.h"
 
-bool df_task_is_terrakube(const cJSON *task)
-{
-    return df_streq(df_json_str(task, "spec.action"), DF_ACTION_TERRAKUBE);
-}
-
 /* ---- a new step ---- */
 
 char *df_terrakube_task_name(const struct df_terrakube_payload *p)

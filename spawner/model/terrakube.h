@@ -12,9 +12,6 @@
 
 #define DF_ACTION_TERRAKUBE "terrakube"
 
-/* Is this TaskAction a step of Terrakube? */
-bool df_task_is_terrakube(const cJSON *task);
-
 /* "tk-<job>-<step>": one step of Terrakube has one name, however often the API sends it. The caller
  * frees; NULL: out of memory. */
 char *df_terrakube_task_name(const struct df_terrakube_payload *p);

@@ -5,10 +5,11 @@
 #include "spawner/model/placement.h"
 #include "spawner/model/placement_rules.h"
 #include "spawner/model/rows.h"
+#include "spawner/model/task_kinds.h"
 
 bool df_task_is_workflow(const cJSON *task)
 {
-    return df_streq(df_json_str(task, "spec.action"), DF_ACTION_WORKFLOW);
+    return df_task_kind(task)->id == DF_TASK_WORKFLOW;
 }
 
 int df_task_refuse_step(const cJSON *task, struct df_err *err)

@@ -11,6 +11,7 @@
 #include "spawner/journal/transitions.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/tables.h"
+#include "spawner/model/task_kinds.h"
 #include "spawner/model/terrakube.h"
 #include "spawner/steps/payloads.h"
 #include "spawner/steps/terrakube.h"
@@ -38,7 +39,7 @@ static int count_unfinished(struct df_spawner *s, const char *job, struct room *
         return -1;
     cJSON_ArrayForEach (task, list) {
         bool is_own = df_streq(df_json_str(task, "spec.terrakube.job"), job);
-        if (!df_task_is_terrakube(task))
+        if (df_task_kind(task)->id != DF_TASK_TERRAKUBE)
             continue;
         ret->taken++;
         ret->own += is_own;

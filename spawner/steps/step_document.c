@@ -1,8 +1,7 @@
 /*
  * step_document.c - df_step_document() at the end of the file calls one function for each part of
  * the document: identity, run, plan, tools, providers, source, environment, secrets, state; of a step
- * of Terrakube only some. Every
- * secret value that goes into the document also goes into `mask`, so that no log shows it.
+ * of Terrakube only some. Every secret value that goes into it is in `mask`, too: no log shows it.
  */
 #include "spawner/steps/step_document.h"
 
@@ -14,7 +13,7 @@
 #include "spawner/model/secret_forms.h"
 #include "spawner/model/secret_use.h"
 #include "spawner/model/tables.h"
-#include "spawner/model/terrakube.h"
+#include "spawner/model/task_kinds.h"
 #include "spawner/steps/integrations.h"
 #include "spawner/steps/sealed.h"
 #include "spawner/steps/step_secrets.h"
@@ -32,6 +31,7 @@ struct making {
     const cJSON *task;
     const struct df_step_tokens *tokens;
     cJSON *doc;
+    const struct df_field *rows; /* of the spec */
 };
 
 static int copy(cJSON *to, const char *key, const cJSON *from, const char *path, struct df_err *err)
@@ -75,8 +75,7 @@ static int get_secret(struct making *m, const char *name, const char *what, cJSO
 static int copy_fields(struct making *m, struct df_err *err)
 {
     const cJSON *spec = df_json_at(m->task, "spec");
-    const struct df_field *rows = df_task_is_terrakube(m->task) ? df_terrakube_rows : df_task_spec;
-    for (const struct df_field *f = rows; f->name; f++)
+    for (const struct df_field *f = m->rows; f->name; f++)
         if ((f->flags & DF_TO_RUNNER) && copy(m->doc, f->name, spec, f->name, err) < 0)
             return -1;
     return 0;
@@ -676,15 +675,22 @@ int df_step_preparation(const struct df_config *config, const cJSON *plan, cJSON
     return 0;
 }
 
+static const struct form {
+    const struct df_field *rows;
+    int (*make)(struct making *m, struct df_err *err);
+} forms[DF_TASK_KINDS] = {[DF_TASK_STEP] = {df_task_spec, make_run_step},
+                          [DF_TASK_WORKFLOW] = {df_task_spec, make_run_step},
+                          [DF_TASK_TERRAKUBE] = {df_terrakube_rows, make_terrakube_step}};
+
 int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_step_tokens *tokens,
                      cJSON **ret, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *doc = cJSON_CreateObject();
-    struct making m = {s, task, tokens, doc};
+    const struct form *form = &forms[df_task_kind(task)->id];
+    struct making m = {s, task, tokens, doc, form->rows};
     if (!doc)
         return df_fail_oom(err);
-    if (add_identity(&m, err) < 0 ||
-        (df_task_is_terrakube(task) ? make_terrakube_step(&m, err) : make_run_step(&m, err)) < 0)
+    if (add_identity(&m, err) < 0 || form->make(&m, err) < 0)
         return -1;
     *ret = DF_TAKE(doc);
     return 0;

@@ -10,7 +10,7 @@
 #include "common/base/log.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/storage.h"
-#include "spawner/model/terrakube.h"
+#include "spawner/model/task_kinds.h"
 #include "spawner/steps/creations.h"
 #include "spawner/steps/steps.h"
 
@@ -22,7 +22,7 @@ static const char unreadable[] = "the state could not be compared with what was 
 /* An apply, or what Terrakube calls so: its destroy can create what replaces others. */
 static bool may_create(const cJSON *task)
 {
-    return df_recipe_step_of(task)->plan_of || df_task_is_terrakube(task);
+    return df_recipe_step_of(task)->plan_of || df_task_kind(task)->may_create;
 }
 
 /* ---- events ---- */

@@ -11,7 +11,7 @@
 #include "spawner/control/documents/restored.h"
 #include "spawner/control/task_pass.h"
 #include "spawner/journal/held_refs.h"
-#include "spawner/model/terrakube.h"
+#include "spawner/model/task_kinds.h"
 #include "spawner/model/workflow.h"
 #include "spawner/steps/engine_step.h"
 #include "spawner/steps/waits.h"
@@ -165,13 +165,16 @@ static int tell_before_pause(struct df_control *c, const char *name, struct df_e
     return 0;
 }
 
+static const struct df_task_hooks *const hooks[DF_TASK_KINDS] = {
+    [DF_TASK_STEP] = &df_tofu_hooks,
+    [DF_TASK_WORKFLOW] = &df_workflow_hooks,
+    [DF_TASK_TERRAKUBE] = &df_terrakube_hooks};
+
 static int reconcile_accepted(struct df_task_pass *p, struct df_err *err)
 {
     struct df_control *c = p->c;
     struct df_err why = {0};
-    p->hooks = df_task_is_workflow(p->task)    ? &df_workflow_hooks
-               : df_task_is_terrakube(p->task) ? &df_terrakube_hooks
-                                               : &df_tofu_hooks;
+    p->hooks = hooks[df_task_kind(p->task)->id];
     tell_run(c, p->task);
     if (!df_label_has(p->task, DF_LABEL_UNFINISHED) && !df_doc_is_deleted(p->task))
         return 0;
