@@ -2,13 +2,18 @@
 #
 # One build directory a variant: `make VARIANT=asan` builds into build/asan with AddressSanitizer and
 # UndefinedBehaviorSanitizer, VARIANT=tsan with ThreadSanitizer, VARIANT=clang with clang.
+# `make TERRAKUBE=0 …` leaves out what the programs do for a Terrakube, and hiredis: build/without-terrakube.
 
 VARIANT ?= release
+TERRAKUBE ?= 1
 VERSION := $(shell cat VERSION)
 ifeq ($(VARIANT),release)
 B := build
 else
 B := build/$(VARIANT)
+endif
+ifeq ($(TERRAKUBE),0)
+B := $(B)/without-terrakube
 endif
 
 WARN := -Wall -Wextra -Wconversion -Wshadow -Wformat=2 -Wstrict-prototypes -Wmissing-prototypes \
@@ -42,17 +47,25 @@ CFLAGS := -std=gnu17 -fstack-protector-strong $(BRANCHES) -fPIE $(WARN) $(CFLAGS
 LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
 # libarchive and libcurl are linked statically: the shared ones drag in 40 libraries and 36 MB. Debian 12's libmicrohttpd is too old.
 ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
-REDIS_LIBS := build/hiredis/lib/libhiredis_ssl.a build/hiredis/lib/libhiredis.a
+REDIS_LIBS := $(if $(filter 0,$(TERRAKUBE)),,build/hiredis/lib/libhiredis_ssl.a build/hiredis/lib/libhiredis.a)
 COMMON_LIBS := -lcjson -lyaml -l:libexpat.a build/curl/lib/libcurl.a $(REDIS_LIBS) $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
 SPAWNER_LIBS := build/microhttpd/lib/libmicrohttpd.a -lgnutls -lsqlite3
 
-COMMON_SRC := $(sort $(wildcard common/*/*.c))
-SPAWNER_SRC := $(filter-out spawner/main.c,$(sort $(wildcard spawner/*.c spawner/*/*.c spawner/*/*/*.c)))
-RUNNER_SRC := $(filter-out runner/main.c,$(sort $(wildcard runner/*.c runner/*/*.c)))
-UNIT_SRC := $(sort $(wildcard tests/unit/test_*.c))
-FUZZ_SRC := $(sort $(wildcard tests/fuzz/fuzz_*.c))
-BENCH_SRC := $(sort $(wildcard tests/bench/bench_*.c))
-TOOL_SRC := $(sort $(wildcard tests/tools/*.c))
+# What is for Terrakube alone, and what stands in for it in a build without: whoever calls it is the same in both.
+TERRAKUBE_SRC := common/redis/%.c common/terrakube/%.c runner/terrakube/%.c spawner/api/terrakube.c spawner/config/terrakube.c \
+                 spawner/control/bell.c spawner/control/steps/terrakube_steps.c spawner/doctor/terrakube.c \
+                 spawner/requests/terrakube.c spawner/steps/terrakube.c \
+                 $(foreach t,terrakube_% jdk redis truststore,tests/unit/test_$(t).c tests/fuzz/fuzz_$(t).c tests/tools/$(t).c)
+LEFT_OUT := $(if $(filter 0,$(TERRAKUBE)),$(TERRAKUBE_SRC),%/without/terrakube.c tests/unit/test_without_terrakube%) \
+            spawner/main.c runner/main.c
+sources = $(filter-out $(LEFT_OUT),$(sort $(wildcard $(1))))
+COMMON_SRC := $(call sources,common/*/*.c)
+SPAWNER_SRC := $(call sources,spawner/*.c spawner/*/*.c spawner/*/*/*.c)
+RUNNER_SRC := $(call sources,runner/*.c runner/*/*.c)
+UNIT_SRC := $(call sources,tests/unit/test_*.c)
+FUZZ_SRC := $(call sources,tests/fuzz/fuzz_*.c)
+BENCH_SRC := $(call sources,tests/bench/bench_*.c)
+TOOL_SRC := $(call sources,tests/tools/*.c)
 ALL_SRC := $(COMMON_SRC) $(SPAWNER_SRC) $(RUNNER_SRC) spawner/main.c runner/main.c
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRC))
@@ -104,10 +117,11 @@ $(B)/dayfly-runner: $(call obj,runner/main.c) $(B)/librunner.a $(B)/libcommon.a
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
 
 # A checkout that was set up before a library was added.
-build/curl build/microhttpd build/hiredis:
+BUILT_LIBS := build/curl build/microhttpd build/hiredis
+$(BUILT_LIBS):
 	@tools/setup build
 
-$(B)/obj/%.o: %.c VERSION | build/curl build/microhttpd build/hiredis
+$(B)/obj/%.o: %.c VERSION | $(if $(REDIS_LIBS),$(BUILT_LIBS),$(filter-out build/hiredis,$(BUILT_LIBS)))
 	@mkdir -p $(@D)
 	$(SAY) CC $<
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -204,7 +218,7 @@ hooks:
 	  [ "$$(readlink "$$hook")" = "$$script" ] || ln -s "$$script" "$$hook"
 
 # Stamps remember the clean files until a header changes, tests/tidy by what they consist of.
-TIDY_STAMPS := $(patsubst %.c,build/tidy/%.stamp,$(ALL_SRC))
+TIDY_STAMPS := $(patsubst %.c,build/tidy/%.stamp,$(ALL_SRC) $(sort $(wildcard */without/*.c)))
 tidy: $(TIDY_STAMPS)
 build/tidy/%.stamp: %.c .clang-tidy $(sort $(wildcard common/*/*.h spawner/*.h spawner/*/*.h spawner/*/*/*.h runner/*.h runner/*/*.h))
 	@mkdir -p $(@D)

@@ -28,6 +28,11 @@ def sources(*suffixes, rooms=PRODUCT):
     return sorted(p for p in paths if p.suffix in suffixes and (ROOT / p).is_file())
 
 
+def built():
+    """The sources of the programs; what stands in for a part that is left out is built without that part alone."""
+    return [source for source in sources(".c") if "without" not in source.parts]
+
+
 def object_of(source):
     return OBJECTS / source.with_suffix(".o")
 
@@ -37,7 +42,7 @@ def not_built():
     def is_old(source):
         made = object_of(source)
         return not made.exists() or made.stat().st_mtime < (ROOT / source).stat().st_mtime
-    return [source for source in sources(".c") if is_old(source)]
+    return [source for source in built() if is_old(source)]
 
 
 def symbols(kinds="TDBRV"):
@@ -45,7 +50,7 @@ def symbols(kinds="TDBRV"):
 
     Data counts as well: a table of commands that names its handlers calls them. kinds: of what is defined; "T": functions.
     """
-    files = {str(object_of(source)): source for source in sources(".c")}
+    files = {str(object_of(source)): source for source in built()}
     out = subprocess.run(["nm", "-A", *files], check=True, capture_output=True, text=True).stdout
     defined, needed = {}, collections.defaultdict(set)
     for line in out.splitlines():
@@ -61,7 +66,7 @@ def symbols(kinds="TDBRV"):
 def calls():
     """{file: the other product files that it calls}."""
     defined, needed = symbols()
-    return {source: {defined[s] for s in needed[source] if s in defined} - {source} for source in sources(".c")}
+    return {source: {defined[s] for s in needed[source] if s in defined} - {source} for source in built()}
 
 
 def circles(graph):

@@ -1,0 +1,37 @@
+/* A service without Terrakube (`make TERRAKUBE=0`) says so where somebody would miss it. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "spawner/steps/terrakube.h"
+#include "tests/unit/without_words.h"
+
+static void the_service_is_not_terrakubes_executor(void **state)
+{
+    (void)state;
+    struct df_terrakube_door *door = NULL;
+    struct df_err err = {0};
+    assert_refused(df_terrakube_door_open(NULL, &door, &err), &err, "terrakube.listen: ");
+    assert_null(door);
+}
+
+static void a_step_that_another_build_took_is_refused(void **state)
+{
+    (void)state;
+    cJSON *part = NULL;
+    struct df_err err = {0};
+    assert_refused(df_terrakube_part(NULL, NULL, &part, &err), &err, "use a build with it");
+    assert_null(part);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_service_is_not_terrakubes_executor),
+        cmocka_unit_test(a_step_that_another_build_took_is_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
