@@ -6,10 +6,11 @@ const struct df_work *const df_works[] = {&df_terrakube_work, &df_tofu_work, NUL
 
 const struct df_work *df_work_of(const cJSON *doc)
 {
-    const struct df_work *const *w = df_works;
-    while ((*w)->member && !df_json_at(doc, (*w)->member))
-        w++;
-    return *w;
+    for (const struct df_work *const *w = df_works; *w; w++) {
+        if ((*w)->member && df_json_at(doc, (*w)->member))
+            return *w;
+    }
+    return &df_tofu_work;
 }
 
 const struct df_work *df_work_starter(void)

@@ -21,8 +21,8 @@ struct df_step_recipe {
 
 /* The data of a row, `data`, is its own: start() or open() makes it, close() frees it. */
 struct df_work {
-    const char
-        *member; /* of the step document, if the step is of this row; NULL: every document is */
+    /* The member of the step document that makes the step one of this row; NULL: none does. */
+    const char *member;
     const struct df_step_recipe *recipes;           /* ended by {0} */
     const char *memory_limit;                       /* what a person raises */
     const struct df_source_advice *source_advice;   /* NULL: that of dayfly */
@@ -54,13 +54,13 @@ struct df_work {
     void (*note_end)(const struct df_context *c, bool is_known);
 };
 
-/* The row of this step. */
+/* The row of this step; df_tofu_work, if no other has it. */
 const struct df_work *df_work_of(const cJSON *doc);
 
 /* The row that started this program; NULL: none did. */
 const struct df_work *df_work_starter(void);
 
-/* The rows, ended by NULL; the last one takes every document. */
+/* The rows, ended by NULL. */
 extern const struct df_work *const df_works[];
 
 /* Steps of a run of dayfly: plan, plan-destroy, apply, state (tofu_work.c). */
