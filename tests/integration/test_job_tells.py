@@ -139,7 +139,9 @@ def test_a_step_that_is_deleted_before_its_pod_starts_is_aborted_and_goes_with_i
 
 def test_a_deleted_step_stays_until_its_pod_is_gone(in_cluster):
     pods = in_cluster
-    pods.executor("net", 'resource "terraform_data" "a" {\n  provisioner "local-exec" { command = "echo begun; sleep 600" }\n}\n')
+    # The end of the pod takes long enough to be seen.
+    lasting = {"podTemplate": {"spec": {"containers": [{"name": "runner", "lifecycle": {"preStop": {"exec": {"command": ["sleep", "10"]}}}}]}}}
+    pods.executor("net", 'resource "terraform_data" "a" {\n  provisioner "local-exec" { command = "echo begun; sleep 600" }\n}\n', lasting)
     run = pods.ask("net")
     step = f"{run}-apply"
     pods.wait_log(run, "begun")

@@ -70,6 +70,10 @@ def made_for(task):
     return host if host.startswith("standby-") else task["metadata"]["uid"]
 
 
+def is_over(job):
+    return {c["type"] for c in job["status"].get("conditions", []) if c["status"] == "True"} & {"Complete", "Failed"}
+
+
 def is_standby(job):
     return "dayfly.dev/standby" in job["metadata"]["labels"]
 
@@ -217,19 +221,19 @@ class World(Pods):
         assert not twice, twice
 
     def nobodys(self, tasks):
-        """Jobs of standby runners that have no step."""
+        """Jobs of standby runners that have no step and are not over: one whose runner was sent away just before a spawner was
+        killed goes by its TTL."""
         known = {made_for(task) for task in tasks}
-        return [job for job in self.namespace.get("jobs") if is_standby(job) and job["metadata"]["name"] not in known]
+        return [job for job in self.namespace.get("jobs")
+                if is_standby(job) and job["metadata"]["name"] not in known and not is_over(job)]
 
     def check_nothing_left(self, executors):
         """No Job that lives or that no step knows, no pod that lives, no Secret, no lock."""
         def lives(pod):
             return pod["status"].get("phase") not in ("Succeeded", "Failed")
 
-        def over(job):
-            return {c["type"] for c in job["status"].get("conditions", []) if c["status"] == "True"} & {"Complete", "Failed"}
         wait_for("the last pod", lambda: not [p for p in self.namespace.get("pods") if lives(p)])
-        wait_for("the last Job", lambda: all(over(j) for j in self.namespace.get("jobs")))
+        wait_for("the last Job", lambda: all(is_over(j) for j in self.namespace.get("jobs")))
         wait_for("the last Secret", lambda: not self.namespace.get("secrets"))
         for executor in executors:
             path = f"/v1/executors/{executor}/state/lock"
