@@ -128,7 +128,7 @@ static int make_dirs(struct run *r, const char *work_dir, struct df_err *err)
 /* Strings are borrowed from the document that they were read from. */
 struct handoff {
     const char *server, *endpoint_file, *ca_file;
-    const char *uid, *standby;      /* one of them */
+    const char *uid, *runner;       /* one of them; runner: the id of a runner without a step */
     const char *token, *token_file; /* one of them, for the claim */
 };
 
@@ -136,7 +136,7 @@ static struct handoff handoff_of(const cJSON *doc)
 {
     return (struct handoff){.server = df_json_str(doc, "server"),
                             .uid = df_json_str(doc, "uid"),
-                            .standby = df_json_str(doc, "standby"),
+                            .runner = df_json_str(doc, "standby"),
                             .endpoint_file = df_json_str(doc, "endpointFile"),
                             .ca_file = df_json_str(doc, "caFile"),
                             .token = df_json_str(doc, "token"),
@@ -147,10 +147,10 @@ static int check_handoff(const struct handoff *h, struct df_err *err)
 {
     if (!h->token == !h->token_file)
         return df_fail(err, DF_ERR_USER, "the handoff must have one of token, tokenFile");
-    if (h->standby && (h->uid || !h->token_file))
+    if (h->runner && (h->uid || !h->token_file))
         return df_fail(err, DF_ERR_USER,
                        "the handoff of a standby runner must have tokenFile and no uid");
-    if (!h->server || (!h->uid && !h->standby))
+    if (!h->server || (!h->uid && !h->runner))
         return df_fail(err, DF_ERR_USER, "the handoff has no server or uid or standby");
     return 0;
 }
@@ -166,12 +166,13 @@ static void begin_preparation(void *arg, cJSON *doc)
 
 static int connect_spawner(struct run *r, const struct handoff *h, struct df_err *err)
 {
+    bool begins_ready = r->is_standby && !r->isolation.is_on;
     if (check_handoff(h, err) < 0)
         return -1;
     const struct df_report_spawner o = {.server = h->server,
                                         .uid = h->uid,
-                                        .standby = h->standby,
-                                        .prepare = r->isolation.is_on ? NULL : begin_preparation,
+                                        .runner = h->runner,
+                                        .prepare = begins_ready ? begin_preparation : NULL,
                                         .prepare_arg = r,
                                         .claim_token = h->token,
                                         .token_file = h->token_file,
@@ -181,7 +182,6 @@ static int connect_spawner(struct run *r, const struct handoff *h, struct df_err
                                         .spool_dir = r->dirs.spool,
                                         .give_up_ms = GIVE_UP_MS};
     r->is_claimed = true;
-    r->is_standby = h->standby;
     return df_report_to_spawner(&o, &r->report, err);
 }
 
@@ -196,6 +196,7 @@ static int use_handoff(struct run *r, const cJSON *doc, bool in_pod, struct df_e
         return df_fail_oom(err);
     if (df_isolation_read(doc, &r->isolation, err) < 0)
         return -1;
+    r->is_standby = h.runner;
     return connect_spawner(r, &h, err);
 }
 
@@ -247,7 +248,7 @@ static int connect_report(struct run *r, const struct df_step_options *o, struct
 
 static int get_document(struct run *r, struct df_err *err)
 {
-    const int64_t pending_ms = DF_TIMEOUT_PENDING_SECONDS * 1000;
+    const int64_t pending_ms = r->is_standby ? INT64_MAX : DF_TIMEOUT_PENDING_SECONDS * 1000;
     if (!r->is_claimed)
         return 0;
     return df_report_claim(r->report, df_stop_flag(r->stop), pending_ms, &r->doc, err);
@@ -408,7 +409,8 @@ static int step_run(struct run *r)
     return code;
 }
 
-/* Gets the document of the step that the report is for; none if a standby runner was given no step. */
+/* Gets the document of the step that the report is for; none if a runner that waits was given no step.
+ * started_us: 0: the wait for the step is no part of it. */
 static int receive(struct run *r, int64_t started_us, struct df_err *err)
 {
     df_report_heed(r->report, df_stop_flag(r->stop));
@@ -419,8 +421,7 @@ static int receive(struct run *r, int64_t started_us, struct df_err *err)
     r->context.step_dir = r->dir;
     if (get_document(r, err) < 0)
         return -1;
-    /* The wait is no part of the step. */
-    return df_context_mark(&r->context, "started", r->is_standby ? df_real_us() : started_us, err);
+    return df_context_mark(&r->context, "started", started_us ? started_us : df_real_us(), err);
 }
 
 static int step_start(struct run *r, const struct df_step_options *o, struct df_err *err)
@@ -437,7 +438,7 @@ static int step_start(struct run *r, const struct df_step_options *o, struct df_
         connect_report(r, o, err) < 0 ||
         df_stop_new(df_report_over_fd(r->report), &r->stop, err) < 0)
         return -1;
-    return receive(r, started_us, err);
+    return receive(r, r->is_standby ? 0 : started_us, err);
 }
 
 /* ---- the apply in the pod of its plan ---- */
@@ -470,35 +471,22 @@ static int forget_step(struct run *r, struct df_err *err)
     return df_context_renew(&r->context, err) < 0 ? -1 : df_dirs_renew(&r->dirs, err);
 }
 
-static int claim_next(struct run *r, const char *uid, struct df_err *err)
-{
-    struct handoff h = handoff_of(r->handoff);
-    int64_t started_us = df_real_us();
-    h.uid = uid;
-    if (forget_step(r, err) < 0 || connect_spawner(r, &h, err) < 0 ||
-        df_stop_renew(r->stop, df_report_over_fd(r->report), err) < 0)
-        return -1;
-    return receive(r, started_us, err);
-}
-
-/* Waits for the apply and claims it. False: the pod ends, and the apply, if there is one, gets a pod
- * of its own. */
+/* Waits for the apply of this plan, for which nothing of the plan is needed, and claims it. False: the
+ * pod ends, and the apply, if there is one, gets a pod of its own. */
 static bool step_follow(struct run *r)
 {
-    DF_FREE char *uid = NULL;
+    DF_FREE char *plan = strdup(df_json_str(r->doc, "uid"));
+    struct handoff h = handoff_of(r->handoff);
     struct df_err err = {0};
-    if (df_stop_renew(r->stop, -1, &err) < 0 ||
-        df_report_next(r->report, df_stop_flag(r->stop), DF_TIMEOUT_PENDING_SECONDS * 1000, &uid,
-                       &err) < 0) {
+    h.uid = NULL;
+    h.runner = plan;
+    if (df_check_alloc(plan, &err) < 0 || df_stop_renew(r->stop, -1, &err) < 0 ||
+        forget_step(r, &err) < 0 || connect_spawner(r, &h, &err) < 0 ||
+        df_stop_renew(r->stop, df_report_over_fd(r->report), &err) < 0 || receive(r, 0, &err) < 0) {
         df_warn("no other step in this pod: %s", err.message);
         return false;
     }
-    if (!uid)
-        return false;
-    if (claim_next(r, uid, &err) == 0)
-        return true;
-    df_warn("the apply does not begin in this pod: %s", err.message);
-    return false;
+    return r->doc != NULL;
 }
 
 /* Leaves the reason in the termination log, as a sentence: without a step there is no result. */

@@ -19,9 +19,6 @@ struct df_report_backend {
     int (*get_artifact)(struct df_report *r, const char *name, const char *to_path,
                         int64_t deadline_ms, struct df_err *err);
     int (*result)(struct df_report *r, const cJSON *result, struct df_err *err);
-    /* NULL: there is no other step. */
-    int (*next)(struct df_report *r, const volatile bool *stop, int64_t pending_ms, char **ret_uid,
-                struct df_err *err);
 };
 
 /* The first member of each backend's own struct. */

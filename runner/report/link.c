@@ -27,7 +27,7 @@ struct df_link {
     char *token;      /* the bearer; NULL with token_file */
     char *token_file; /* NULL: the bearer is fixed */
     char *uid;        /* of the step */
-    char *standby;    /* NULL: it has a step */
+    char *runner;     /* NULL: it has a step */
     int failures;     /* in a row */
     bool has_left;    /* the last attempt left the leader */
 };
@@ -44,7 +44,7 @@ void df_link_free(struct df_link *l)
     free(l->ca_file);
     free(l->token_file);
     free(l->uid);
-    free(l->standby);
+    free(l->runner);
     free(l);
 }
 
@@ -84,7 +84,7 @@ int df_link_new(const struct df_link_options *o, struct df_link **ret, struct df
     if (!l)
         return df_fail_oom(err);
     l->server = copy_url(o->server, strlen(o->server));
-    if (!l->server || copy_text(o->uid, &l->uid) < 0 || copy_text(o->standby, &l->standby) < 0 ||
+    if (!l->server || copy_text(o->uid, &l->uid) < 0 || copy_text(o->runner, &l->runner) < 0 ||
         copy_text(o->endpoint_file, &l->endpoint_file) < 0 ||
         copy_text(o->ca_file, &l->ca_file) < 0 || copy_text(o->token, &l->token) < 0 ||
         copy_text(o->token_file, &l->token_file) < 0)
@@ -101,7 +101,7 @@ int df_link_copy(const struct df_link *l, struct df_link **ret, struct df_err *e
                                       .endpoint_file = l->endpoint_file,
                                       .ca_file = l->ca_file,
                                       .uid = l->uid,
-                                      .standby = l->standby,
+                                      .runner = l->runner,
                                       .token = l->token,
                                       .token_file = l->token_file};
     return df_link_new(&o, ret, err);
@@ -119,7 +119,7 @@ int df_link_set_step(struct df_link *l, const char *uid, const char *token, stru
     l->uid = DF_TAKE(own_uid);
     df_str_wipe(&l->token);
     l->token = own_token;
-    free(DF_TAKE(l->standby));
+    free(DF_TAKE(l->runner));
     free(DF_TAKE(l->token_file));
     return df_http_set_bearer(l->http, token, err);
 }
@@ -182,8 +182,8 @@ int df_link_send(struct df_link *l, struct df_http_request *req, const char *pat
                  struct df_http_response *ret, struct df_err *err)
 {
     DF_FREE char *url =
-        df_strf("%s/v1/%s/%s%s", l->leader ? l->leader : l->server,
-                l->standby ? "runners" : "steps", l->standby ? l->standby : l->uid, path);
+        df_strf("%s/v1/%s/%s%s", l->leader ? l->leader : l->server, l->runner ? "runners" : "steps",
+                l->runner ? l->runner : l->uid, path);
     if (!url)
         return df_fail_oom(err);
     if (l->token_file && reread_token(l, err) < 0)

@@ -17,7 +17,7 @@ struct df_link_options {
     const char *endpoint_file; /* has the URL of a spawner that restarted; or NULL */
     const char *ca_file;       /* PEM to trust; NULL: the system's */
     const char *uid;           /* of the step */
-    const char *standby;       /* instead: the id of a standby runner, which has no step yet */
+    const char *runner;        /* instead: the id of a runner that waits for its step */
     const char *token;         /* the bearer; NULL with token_file */
     const char *token_file;    /* read again for each attempt, because Kubernetes renews it */
 };
@@ -46,7 +46,7 @@ void df_link_set_leader(struct df_link *l, const char *url);
  * once. */
 bool df_link_has_left_leader(struct df_link *l);
 
-/* One attempt. path is relative to /v1/steps/{uid}, or to /v1/runners/{standby}; sets req->url, and idle_timeout_ms if it is 0.
+/* One attempt. path is relative to /v1/steps/{uid}, or to /v1/runners/{runner}; sets req->url, and idle_timeout_ms if it is 0.
  * Any answer is success. */
 int df_link_send(struct df_link *l, struct df_http_request *req, const char *path,
                  struct df_http_response *ret, struct df_err *err) DF_MUST_CHECK;

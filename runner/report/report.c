@@ -61,13 +61,6 @@ int df_report_result(struct df_report *r, const cJSON *result, struct df_err *er
     return r->backend->result(r, result, err);
 }
 
-int df_report_next(struct df_report *r, const volatile bool *stop, int64_t pending_ms,
-                   char **ret_uid, struct df_err *err)
-{
-    *ret_uid = NULL;
-    return r->backend->next ? r->backend->next(r, stop, pending_ms, ret_uid, err) : 0;
-}
-
 cJSON *df_report_result_document(const cJSON *result, uint64_t log_bytes, uint64_t event_bytes)
 {
     DF_JSON cJSON *doc = cJSON_Duplicate(result, true);

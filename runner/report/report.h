@@ -27,7 +27,9 @@ struct df_report_spawner {
     const char *endpoint_file; /* or NULL */
     const char *ca_file;       /* PEM to trust; NULL: the system's */
     const char *uid;
-    const char *standby; /* instead, with token_file: the id of a runner that waits for a step */
+    /* Instead, with token_file: the id of a runner that waits for its step. That of a standby runner, or
+     * the uid of the plan in whose pod this one is. */
+    const char *runner;
     df_report_prepare *prepare; /* of a standby runner; or NULL */
     void *prepare_arg;
     const char *claim_token;
@@ -48,8 +50,8 @@ void df_report_free(struct df_report *r); /* NULL is fine */
 /* Claims the step and returns its document (it has secrets: df_json_wipe() it). Retries with the
  * same claimId while the spawner cannot be reached, until *stop (may be NULL) or for pending_ms;
  * then starts the sender. After CONFLICT AlreadyClaimed or StepOver, or DENIED, the runner must not
- * start the tool. A standby runner waits until a step is given to it, whatever pending_ms; *ret NULL:
- * none will be (StepOver), or *stop. To be called once; the directory backend has no claim. */
+ * start the tool. A runner that waits for its step asks until one is given to it, for pending_ms; *ret NULL:
+ * none will be (StepOver), none was in that time, or *stop. To be called once; the directory backend has no claim. */
 int df_report_claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
 
@@ -90,13 +92,7 @@ int df_report_get_artifact(struct df_report *r, const char *name, const char *to
 /* Delivers the spools (for at most DF_TIMEOUT_LOG_SECONDS and half of give_up_ms: the result must not
  * wait for a log; the spools are tried on while the result is), then
  * the result with logBytes and eventBytes added. Returns 0 once the spawner acknowledged the
- * result. The last call but df_report_next() and df_report_free(). */
+ * result. The last call but df_report_free(). */
 int df_report_result(struct df_report *r, const cJSON *result, struct df_err *err) DF_MUST_CHECK;
-
-/* After the result of a plan whose document has keepsPodFor: asks what comes next in this pod, until
- * that is decided, *stop, or for pending_ms. *ret_uid: the step to claim, with another report and the
- * same claim_id; NULL: none. The caller frees it. Only of a spawner. */
-int df_report_next(struct df_report *r, const volatile bool *stop, int64_t pending_ms,
-                   char **ret_uid, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -19,7 +19,7 @@ struct spawner_report {
     struct df_sender *sender;
     int64_t give_up_ms;
     char claim_id[33];
-    bool is_standby;            /* until it has a step */
+    bool waits;                 /* for its step, which may never come */
     df_report_prepare *prepare; /* NULL: nothing is to be prepared any more */
     void *prepare_arg;
     bool claimed;
@@ -158,18 +158,21 @@ static bool asks_again(struct spawner_report *s, const struct df_http_response *
 }
 
 /* The spawner answers 204 after some seconds without a step. *ret: false if there will be none. */
-static int wait_for_step(struct spawner_report *s, const volatile bool *stop, bool *ret,
-                         struct df_http_response *answer, struct df_err *err)
+static int wait_for_step(struct spawner_report *s, const volatile bool *stop, int64_t pending_ms,
+                         bool *ret, struct df_http_response *answer, struct df_err *err)
 {
-    const struct df_patience patience = {INT64_MAX, stop};
+    const int64_t now_ms = df_mono_ms();
+    const struct df_patience patience = {
+        pending_ms < INT64_MAX - now_ms ? now_ms + pending_ms : INT64_MAX, stop};
     struct df_err why = {0};
     int sent;
     do {
         df_http_response_free(answer);
         sent = send_claim(s, &patience, answer, &why);
-    } while (sent == 0 && asks_again(s, answer, &patience) && !df_stopped(stop));
+    } while (sent == 0 && asks_again(s, answer, &patience) && !df_stopped(stop) &&
+             df_mono_ms() < patience.deadline_ms);
     int status = sent < 0 ? 0 : answer->status;
-    *ret = status == 200 || (status != 410 && !df_stopped(stop));
+    *ret = status == 200 || (status != 410 && status != 202 && status != 204 && !df_stopped(stop));
     if (!*ret)
         return 0;
     return sent < 0 ? df_err_pass(err, &why) : check_claim(s, answer, err);
@@ -182,8 +185,8 @@ static int spawner_claim(struct df_report *r, const volatile bool *stop, int64_t
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
     bool has_step = true;
     *ret = NULL;
-    if ((s->is_standby ? wait_for_step(s, stop, &has_step, &answer, err)
-                       : ask_for_step(s, stop, pending_ms, &answer, err)) < 0)
+    if ((s->waits ? wait_for_step(s, stop, pending_ms, &has_step, &answer, err)
+                  : ask_for_step(s, stop, pending_ms, &answer, err)) < 0)
         return -1;
     if (!has_step)
         return 0;
@@ -348,34 +351,6 @@ static int spawner_result(struct df_report *r, const cJSON *result_doc, struct d
     return check_answer(s, &answer, "report the result", err);
 }
 
-/* --- next ------------------------------------------------------------------------------------ */
-
-static int take_next(const struct df_http_response *answer, char **ret_uid, struct df_err *err)
-{
-    DF_JSON cJSON *doc = NULL;
-    if (answer->status == 204)
-        return 0;
-    if (df_json_parse(df_buf_str(&answer->body), answer->body.len, &doc, err) < 0)
-        return df_err_wrap(err, "ask for the next step");
-    const char *uid = df_json_str(doc, "uid");
-    if (!uid)
-        return df_fail(err, DF_ERR_SYSTEM, "ask for the next step: the answer has no uid");
-    return df_check_alloc(*ret_uid = strdup(uid), err);
-}
-
-static int spawner_next(struct df_report *r, const volatile bool *stop, int64_t pending_ms,
-                        char **ret_uid, struct df_err *err)
-{
-    struct spawner_report *s = spawner_of(r);
-    struct df_http_request req = DF_HTTP_REQUEST("GET", NULL);
-    const struct df_patience patience = {df_mono_ms() + pending_ms, stop};
-    DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    if (df_link_try(s->link, &req, "/next", &patience, &answer, err) < 0 ||
-        df_http_check(&answer, "ask for the next step", err) < 0)
-        return -1;
-    return take_next(&answer, ret_uid, err);
-}
-
 /* --- create ---------------------------------------------------------------------------------- */
 
 static const struct df_report_backend backend = {.free = spawner_release,
@@ -384,8 +359,7 @@ static const struct df_report_backend backend = {.free = spawner_release,
                                                  .progress = spawner_progress,
                                                  .put_artifact = spawner_put_artifact,
                                                  .get_artifact = spawner_get_artifact,
-                                                 .result = spawner_result,
-                                                 .next = spawner_next};
+                                                 .result = spawner_result};
 
 int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **ret,
                          struct df_err *err)
@@ -394,8 +368,8 @@ int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **r
     if (!s)
         return df_fail_oom(err);
     s->base.backend = &backend;
-    s->is_standby = o->standby;
-    s->prepare = o->standby ? o->prepare : NULL;
+    s->waits = o->runner;
+    s->prepare = o->runner ? o->prepare : NULL;
     s->prepare_arg = o->prepare_arg;
     s->give_up_ms = o->give_up_ms;
     (void)snprintf(s->claim_id, sizeof(s->claim_id), "%s", o->claim_id);
@@ -403,7 +377,7 @@ int df_report_to_spawner(const struct df_report_spawner *o, struct df_report **r
                                          .endpoint_file = o->endpoint_file,
                                          .ca_file = o->ca_file,
                                          .uid = o->uid,
-                                         .standby = o->standby,
+                                         .runner = o->runner,
                                          .token = o->claim_token,
                                          .token_file = o->token_file};
     if (df_link_new(&link, &s->link, err) < 0 || df_sender_new(o->spool_dir, &s->sender, err) < 0) {

@@ -112,7 +112,6 @@ DF_HANDLER(df_get_step_stream);
 DF_HANDLER(df_append_step_stream);
 DF_HANDLER(df_report_step_progress);
 DF_HANDLER(df_report_step_result);
-DF_HANDLER(df_get_next_step);
 DF_HANDLER(df_get_step_plan);
 DF_HANDLER(df_put_step_plan);
 DF_HANDLER(df_get_step_errored_state);

@@ -158,7 +158,6 @@ static const struct df_route routes[] = {
           BODY(JSON, DF_LIMIT_STEP_REPORT), GATE(df_gate_step)),
     ROUTE("POST", "/v1/steps/{uid}/result", STEP, df_report_step_result,
           BODY(JSON, DF_LIMIT_STEP_REPORT), GATE(df_gate_step), STORES),
-    ROUTE("GET", "/v1/steps/{uid}/next", STEP, df_get_next_step, GATE(df_gate_step)),
     ROUTE("GET", "/v1/steps/{uid}/artifacts/plan", STEP, df_get_step_plan, GATE(df_gate_step),
           STORES),
     ROUTE("PUT", "/v1/steps/{uid}/artifacts/plan", STEP, df_put_step_plan,

@@ -211,20 +211,3 @@ int df_report_step_result(struct df_request *req, struct df_response *res, struc
     res->status = 200;
     return 0;
 }
-
-/* ---- one pod for two steps ---- */
-
-int df_get_next_step(struct df_request *req, struct df_response *res, struct df_err *err)
-{
-    DF_FREE char *uid = NULL;
-    DF_JSON cJSON *answer = cJSON_CreateObject();
-    if (df_step_next(req->s, uid_of(req), token_of(req), &uid, err) < 0)
-        return -1;
-    if (!uid) {
-        df_respond_nothing(res);
-        return 0;
-    }
-    if (df_json_add_str(answer, "uid", uid, err) < 0)
-        return df_fail_oom(err);
-    return df_respond_json(res, 200, answer, err);
-}

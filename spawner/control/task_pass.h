@@ -22,11 +22,11 @@ struct df_task_pass {
     int64_t wake_us;     /* real time of the next pass; 0: after the next change */
     bool pauses;         /* writes of this pass cause no other pass: DF_PASS_PAUSE */
     char claim_hash[65]; /* of the token for the runner's claim; not of workflows */
-    /* The step in whose pod this one starts, and which gives it its slot; shared; or NULL. */
-    const cJSON *host;
     char
         holder[64]; /* df_task_take_slot(): the workflow that holds the target of this one; or "" */
-    cJSON *standby; /* status.engineRef of the standby runner that the step gets; or NULL */
+    /* status.engineRef of the waiting runner that the step gets: that of its plan, whose slot it takes over,
+     * or a standby runner; owned; NULL: one is made for it. */
+    cJSON *runner;
 };
 
 /* What differs between the kinds of steps. Each hook may be called again after a crash at any

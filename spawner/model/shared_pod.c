@@ -42,15 +42,19 @@ bool df_shared_pod_may_join(const cJSON *apply, const cJSON *plan)
            fits(apply, plan);
 }
 
-int df_shared_pod_join(cJSON *apply, const cJSON *plan, struct df_err *err)
+int df_shared_pod_ref(const cJSON *plan, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *ref = cJSON_Duplicate(df_json_at(plan, "status.engineRef"), true);
-    cJSON *status = df_json_object_at(apply, "status");
-    if (df_check_alloc(status, err) < 0 ||
-        df_json_put(ref, err, DF_STR("hostUid", df_json_str(plan, "metadata.uid")),
+    if (df_json_put(ref, err, DF_STR("hostUid", df_json_str(plan, "metadata.uid")),
                     DF_STR("podUid", df_json_str(plan, "status.claimedBy.podUid"))) < 0)
         return -1;
-    return df_json_set(status, "engineRef", DF_TAKE(ref), err);
+    *ret = DF_TAKE(ref);
+    return 0;
+}
+
+bool df_shared_pod_is_of_plan(const cJSON *ref)
+{
+    return df_json_str(ref, "podUid") != NULL;
 }
 
 static void forget_time(cJSON *status, const char *name)

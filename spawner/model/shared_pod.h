@@ -31,8 +31,12 @@ const char *df_shared_pod_guest(const cJSON *plan);
  * the apply. */
 bool df_shared_pod_may_join(const cJSON *apply, const cJSON *plan);
 
-/* Offers the apply to the pod of the plan: sets status.engineRef. */
-int df_shared_pod_join(cJSON *apply, const cJSON *plan, struct df_err *err) DF_MUST_CHECK;
+/* The reference by which an apply is offered to the pod of the plan. The caller deletes *ret. */
+int df_shared_pod_ref(const cJSON *plan, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* Is the reference an offer to the pod of a plan? False: NULL, a Job of the step's own, or an offer to a
+ * standby runner. */
+bool df_shared_pod_is_of_plan(const cJSON *ref);
 
 /* Takes the offer back: removes the reference and the time `created`, from which the pending
  * deadline of the next attempt counts. Nothing for a step without an offer. */

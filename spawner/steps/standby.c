@@ -1,7 +1,8 @@
 /*
  * standby.c - the list of standby runners: an entry for each Job, and for each request that waits a
- * waiter in its entry. A waiter is on the stack of its thread. Whoever ends the wait takes it out of
- * its entry first, so that an entry can be removed at any time. runner_claim.c has the claim.
+ * waiter in its entry. Requests of a plan's runner wait in a list of their own, without an entry. A
+ * waiter is on the stack of its thread. Whoever ends the wait takes it out of its list first, so that
+ * an entry can be removed at any time. runner_claim.c has the claim.
  */
 #include "spawner/steps/standby.h"
 
@@ -21,6 +22,7 @@ enum end { WAITS, OFFERED, PREPARES, REPLACED, OVER, LATE, LEFT };
 /* One request that waits. */
 struct waiter {
     struct waiter *next;
+    const char *id; /* of the runner */
     const char *claim_id;
     enum end end;
     pthread_cond_t ended;
@@ -43,6 +45,7 @@ struct df_standby {
     bool is_open;
     struct entry *entries[DF_LIMIT_STANDBY]; /* the oldest first */
     size_t count;
+    struct waiter *of_plans; /* requests of runners of plans, which wait for their applies */
 };
 
 bool df_standby_is(const char *host_uid)
@@ -114,16 +117,25 @@ static bool is_free(const struct entry *e)
     return !e->is_taken && !e->step[0];
 }
 
+/* Takes the waiters of this runner out of the list. */
+static void end_waiters(struct waiter **list, const char *id, enum end end)
+{
+    for (struct waiter **at = list, *w; (w = *at);) {
+        if (!df_streq(w->id, id)) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        w->end = end;
+        (void)pthread_cond_signal(&w->ended);
+    }
+}
+
 /* Between the answer and the runner's next request it has asked just now: it is not one that has gone. */
 static void end_waits(struct entry *e, enum end end)
 {
     e->quiet_ms = e->waiters ? df_mono_ms() : e->quiet_ms;
-    while (e->waiters) {
-        struct waiter *w = e->waiters;
-        e->waiters = w->next;
-        w->end = end;
-        (void)pthread_cond_signal(&w->ended);
-    }
+    end_waiters(&e->waiters, e->id, end);
 }
 
 /* ---- what the control loop does ---- */
@@ -242,6 +254,7 @@ void df_standby_offer(struct df_standby *b, const char *id, const char *step_uid
         (void)snprintf(e->step, sizeof(e->step), "%s", step_uid);
         end_waits(e, OFFERED);
     }
+    end_waiters(&b->of_plans, id, OFFERED);
     (void)pthread_mutex_unlock(&b->lock);
 }
 
@@ -347,36 +360,36 @@ static int fail_absent(const struct df_standby *b, struct df_err *err)
                           "the spawner does not know yet which standby runners there are");
 }
 
-static void leave(struct entry *e, struct waiter *w)
+static void leave(struct waiter **list, const struct waiter *w)
 {
-    e->quiet_ms = df_mono_ms();
-    struct waiter **at = &e->waiters;
-    while (*at != w)
-        at = &(*at)->next;
-    *at = w->next;
+    while (*list != w)
+        list = &(*list)->next;
+    *list = w->next;
 }
 
 /* The request that has w's claimId waits no more: its client has left, and asks again as w. */
-static void replace(struct entry *e, const struct waiter *w)
+static void replace(struct waiter **list, const struct waiter *w)
 {
-    for (struct waiter *old = e->waiters; old; old = old->next) {
-        if (!df_streq(old->claim_id, w->claim_id))
+    for (struct waiter *old = *list; old; old = old->next) {
+        if (!df_streq(old->id, w->id) || !df_streq(old->claim_id, w->claim_id))
             continue;
-        leave(e, old);
+        leave(list, old);
         old->end = REPLACED;
         (void)pthread_cond_signal(&old->ended);
         return;
     }
 }
 
-static void join(struct entry *e, struct waiter *w)
+static void join(struct waiter **list, struct waiter *w)
 {
-    replace(e, w);
-    w->next = e->waiters;
-    e->waiters = w;
-    if (!e->has_asked)
-        e->since_ms = df_mono_ms();
-    e->has_asked = true;
+    replace(list, w);
+    w->next = *list;
+    *list = w;
+}
+
+static struct waiter waiter_of(const struct df_standby_request *r)
+{
+    return (struct waiter){.id = r->id, .claim_id = df_json_str(r->body, "claimId")};
 }
 
 /* The lock is not held while gone() works. */
@@ -397,13 +410,13 @@ static void pause_for(struct df_standby *b, struct waiter *w, int64_t ms)
         waited = pthread_cond_timedwait(&w->ended, &b->lock, &until);
 }
 
-/* The entry is there as long as w waits. */
-static void wait_for_end(struct df_standby *b, struct entry *e, struct waiter *w,
+/* The list is there as long as w waits. */
+static void wait_for_end(struct df_standby *b, struct waiter **list, struct waiter *w,
                          const struct df_standby_request *r, int64_t wait_ms)
 {
     const int64_t until_ms = df_mono_ms() + wait_ms;
     df_cond_init(&w->ended);
-    join(e, w);
+    join(list, w);
     while (w->end == WAITS) {
         bool left = has_left(b, r);
         int64_t ms = until_ms - df_mono_ms();
@@ -413,7 +426,7 @@ static void wait_for_end(struct df_standby *b, struct entry *e, struct waiter *w
             pause_for(b, w, ms);
             continue;
         }
-        leave(e, w);
+        leave(list, w);
         w->end = left ? LEFT : LATE;
     }
     if (w->end == OFFERED && has_left(b, r)) /* the runner asks again, and gets the step then */
@@ -435,15 +448,28 @@ static int tell(const struct entry *e, const struct df_standby_request *r,
     return 0;
 }
 
+/* The entry may be gone afterwards. */
+static void wait_in_entry(struct df_standby *b, struct entry *e, struct waiter *w,
+                          const struct df_standby_request *r, int64_t wait_ms)
+{
+    if (!e->has_asked)
+        e->since_ms = df_mono_ms();
+    e->has_asked = true;
+    wait_for_end(b, &e->waiters, w, r, wait_ms);
+    e = find(b, r->id);
+    if (e)
+        e->quiet_ms = df_mono_ms();
+}
+
 /* The caller holds the lock, which the wait gives up. */
 static int wait_for_step(struct df_standby *b, const struct df_standby_request *r, int64_t wait_ms,
                          struct df_standby_answer *ret, struct df_err *err)
 {
-    struct waiter w = {.claim_id = df_json_str(r->body, "claimId")};
+    struct waiter w = waiter_of(r);
     struct entry *e = b->is_open ? find(b, r->id) : NULL; /* it may have a step */
     *ret = (struct df_standby_answer){0};
     if (e && !e->step[0] && !hears_preparation(e, r)) {
-        wait_for_end(b, e, &w, r, wait_ms);
+        wait_in_entry(b, e, &w, r, wait_ms);
         e = find(b, r->id);
     }
     if (!e)
@@ -461,6 +487,16 @@ int df_standby_wait(struct df_standby *b, const struct df_standby_request *r, in
     int result = wait_for_step(b, r, wait_ms, ret, err);
     (void)pthread_mutex_unlock(&b->lock);
     return result;
+}
+
+bool df_standby_wait_for_offer(struct df_standby *b, const struct df_standby_request *r,
+                               int64_t wait_ms)
+{
+    struct waiter w = waiter_of(r);
+    (void)pthread_mutex_lock(&b->lock);
+    wait_for_end(b, &b->of_plans, &w, r, wait_ms);
+    (void)pthread_mutex_unlock(&b->lock);
+    return w.end != REPLACED;
 }
 
 int df_standby_ref(struct df_standby *b, const char *id, cJSON **ret, struct df_err *err)

@@ -1,5 +1,8 @@
 /*
- * standby.h - runners that have started, wait, and claim exactly one step (standby runners).
+ * standby.h - runners that have started, wait for a step, and claim it: standby runners, and those of
+ * plans whose pod stays for the apply (model/shared_pod.h). Both ask with df_runner_claim(), are offered
+ * a step by one durable write, and are told by df_standby_offer(). The id of a plan's runner is the uid
+ * of the plan; it is in no list, because its documents say all of it.
  *
  * A standby runner is the pod of a Job that was made before its step began. Its id is the name of the Job,
  * and its pod has a token for the audience dayfly/<id>. It asks the leader for a step (df_runner_claim()) and
@@ -15,6 +18,7 @@
 #define DF_STEPS_STANDBY_H
 
 #include "common/base/limits.h"
+#include "spawner/model/shared_pod.h"
 #include "spawner/spawner.h"
 
 #define DF_STANDBY_PREFIX "standby-" /* of every id, and of no TaskAction's uid */
@@ -49,7 +53,7 @@ int df_standby_take(struct df_standby *b, const struct df_standby_form *step, cJ
 /* The taken runner is free again: the offer was not written. */
 void df_standby_return(struct df_standby *b, const char *id);
 /* The step with this uid was offered to the runner (durably): tells the runner. May be repeated; another
- * step is ignored, because a runner gets one. Nothing for an id that is not in the list. */
+ * step is ignored, because a standby runner gets one. Nothing for an id that nobody asks for. */
 void df_standby_offer(struct df_standby *b, const char *id, const char *step_uid);
 /* The runner is over: removes it from the list, and ends its wait with StepOver. */
 void df_standby_remove(struct df_standby *b, const char *id);
@@ -83,7 +87,7 @@ struct df_standby_view {
 size_t df_standby_list(struct df_standby *b,
                        struct df_standby_view ret[DF_LIMIT_STANDBY]) DF_MUST_CHECK;
 
-/* The request of a standby runner. Borrowed. */
+/* The request of a runner that waits. Borrowed. */
 struct df_standby_request {
     const char *id;
     const char *token;       /* of its pod */
@@ -104,6 +108,10 @@ struct df_standby_answer {
  * complete yet; NotDecidedYet: gone() was true. Token and claimId were checked. */
 int df_standby_wait(struct df_standby *b, const struct df_standby_request *r, int64_t wait_ms,
                     struct df_standby_answer *ret, struct df_err *err) DF_MUST_CHECK;
+/* Waits up to wait_ms until the apply of a plan is offered to its runner r->id, gone() is true, or a later
+ * request with the same claimId comes: false. */
+bool df_standby_wait_for_offer(struct df_standby *b, const struct df_standby_request *r,
+                               int64_t wait_ms) DF_MUST_CHECK;
 /* *ret: a copy of the ref of this id, which the caller deletes; NULL if it is not in the list. */
 int df_standby_ref(struct df_standby *b, const char *id, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
@@ -111,10 +119,14 @@ int df_standby_ref(struct df_standby *b, const char *id, cJSON **ret,
 /* Whether the token may claim for this id, before a body is read: DENIED as df_runner_claim(). */
 int df_runner_check(struct df_spawner *s, const char *id, const char *token,
                     struct df_err *err) DF_MUST_CHECK;
+/* What comes next in the pod of this plan, by what is stored of its run and its apply now. ret_apply: NULL,
+ * or gets the uid of the apply that was offered to this pod; "": none. */
+int df_runner_next(struct df_spawner *s, const cJSON *plan, enum df_shared_pod_next *ret,
+                   char ret_apply[DF_STANDBY_STEP], struct df_err *err) DF_MUST_CHECK;
 /* Waits up to DF_STANDBY_WAIT_MS, and claims the offered step for the runner: *ret is its step
  * document, which the caller wipes; NULL: no step yet, ask again. *ret_preparation: instead of a step,
  * what the runner may get ready; the caller deletes it; or NULL. Errors of df_standby_wait() and
- * df_step_claim(). DENIED: the token is not that of a pod of this Job; who has no token for the id does
+ * df_step_claim(); StepOver: no step will come. DENIED: the token is not that of a pod of this Job; who has no token for the id does
  * not hear whether it exists. */
 #define DF_STANDBY_WAIT_MS 10000
 int df_runner_claim(struct df_spawner *s, const struct df_standby_request *r, cJSON **ret,

@@ -24,18 +24,6 @@ int df_step_check_claim_id(const cJSON *body, struct df_err *err) DF_MUST_CHECK;
 int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token,
                         struct df_err *err) DF_MUST_CHECK;
 
-/* What comes next in the pod of this plan, by what is stored of its run and its apply now. ret_apply
- * may be NULL; *ret_apply: the apply, which the caller deletes; NULL if it does not exist. */
-int df_step_next_in_pod(struct df_spawner *s, const cJSON *plan, enum df_shared_pod_next *ret,
-                        cJSON **ret_apply, struct df_err *err) DF_MUST_CHECK;
-
-/* After the result of a plan whose pod stays (spec.keepsPodFor): what comes next in this pod. token:
- * the step token of the plan, which stays good for this question. *ret: the uid of the apply, which
- * the runner claims with the same claimId and the token of its pod; NULL: nothing, the pod ends. The
- * caller frees it. RETRY reason NotDecidedYet: ask again. */
-int df_step_next(struct df_spawner *s, const char *uid, const char *token, char **ret,
-                 struct df_err *err) DF_MUST_CHECK;
-
 enum df_stream { DF_STREAM_LOG, DF_STREAM_EVENTS };
 /* Bytes at an offset of a stream; borrowed. */
 struct df_frame {

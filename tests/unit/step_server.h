@@ -172,8 +172,6 @@ static inline enum MHD_Result server_route(struct step_server *s, struct MHD_Con
         s->refuse_times--;
         return server_say(c, (unsigned)s->refuse_status, s->refuse_body ? s->refuse_body : "{}");
     }
-    if (df_streq(path, "/next"))
-        return server_say(c, 200, "{\"uid\":\"u-2\"}");
     if (s->over || (s->results && !df_streq(path, "/result")))
         return server_say(c, 410, "{\"type\":\"StepOver\"}");
     if (claim)

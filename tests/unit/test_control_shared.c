@@ -11,6 +11,7 @@
 
 #include "common/base/log.h"
 #include "spawner/model/labels.h"
+#include "spawner/steps/standby.h"
 #include "tests/unit/control_loop.h"
 #include "tests/unit/pod_tokens.h"
 
@@ -18,14 +19,28 @@
 #define APPLY "net-1-apply"
 #define ONE_POD "'placement':{'podPerStep':false}"
 
+/* With the list in which the runner of a plan waits. */
+static int make(void **state, const char *executor, const char *run_spec)
+{
+    if (pods_make(state, executor, run_spec) < 0)
+        return -1;
+    struct world *w = *state;
+    return df_standby_new(&w->s.standby, NULL);
+}
+
+static int make_and_start(void **state, const char *executor, const char *run_spec)
+{
+    return make(state, executor, run_spec) < 0 ? -1 : pods_start(state);
+}
+
 static int setup(void **state)
 {
-    return pods_setup(state, ONE_POD, AUTO);
+    return make_and_start(state, ONE_POD, AUTO);
 }
 
 static int setup_with_one_slot(void **state)
 {
-    if (pods_make(state, ONE_POD, AUTO) < 0)
+    if (make(state, ONE_POD, AUTO) < 0)
         return -1;
     struct world *w = *state;
     w->config.limit_steps = 1;
@@ -35,7 +50,7 @@ static int setup_with_one_slot(void **state)
 /* The pass over the plan is over before that over the apply begins. */
 static int setup_with_one_worker(void **state)
 {
-    if (pods_make(state, ONE_POD, AUTO) < 0)
+    if (make(state, ONE_POD, AUTO) < 0)
         return -1;
     struct world *w = *state;
     w->config.workers = 1;
@@ -44,12 +59,20 @@ static int setup_with_one_worker(void **state)
 
 static int setup_with_approval(void **state)
 {
-    return pods_setup(state, ONE_POD, ASKING);
+    return make_and_start(state, ONE_POD, ASKING);
 }
 
 static int setup_with_two_pods(void **state)
 {
-    return pods_setup(state, "", AUTO);
+    return make_and_start(state, "", AUTO);
+}
+
+static int teardown(void **state)
+{
+    struct df_standby *runners = ((struct world *)*state)->s.standby;
+    int result = world_teardown(state);
+    df_standby_free(runners);
+    return result;
 }
 
 /* ---- playing the runner of the pod ---- */
@@ -79,19 +102,50 @@ static struct runner end_plan(struct world *w, const char *result)
     return r;
 }
 
-/* What comes next in the pod, once that is decided. The caller frees. */
+/* The uid of the apply that was offered to the pod, once that is decided; NULL: none. The caller frees. */
 static char *next_of(const struct runner *plan)
 {
+    enum df_shared_pod_next next = DF_SHARED_POD_WAITS;
+    char uid[DF_STANDBY_STEP];
     for (;;) {
         uint64_t mark = changes_mark(plan->w);
-        struct df_err err = {0};
-        char *uid = NULL;
-        if (df_step_next(&plan->w->s, plan->uid, plan->step_token, &uid, &err) == 0)
-            return uid;
-        if (!df_streq(err.reason, "NotDecidedYet"))
-            fail_msg("next: %s", err.message);
+        DF_JSON cJSON *doc = get(plan->w, DF_KIND_TASK_ACTION, PLAN);
+        assert_int_equal(df_runner_next(&plan->w->s, doc, &next, uid, NULL), 0);
+        if (next != DF_SHARED_POD_WAITS)
+            return uid[0] ? strdup(uid) : NULL;
         wait_for_change(plan->w, mark);
     }
+}
+
+static bool is_gone(void *arg)
+{
+    (void)arg;
+    return false;
+}
+
+/* As the runner of the plan does: until it has a step, or there will be none. */
+static int ask_next(const struct runner *plan, const struct pod *pod, const char *body, cJSON **ret,
+                    struct df_err *err)
+{
+    DF_JSON cJSON *request = json(body);
+    DF_JSON cJSON *preparation = NULL;
+    DF_FREE char *token = token_of_pod(pod, plan->uid);
+    const struct df_standby_request r = {
+        .id = plan->uid, .token = token, .body = request, .gone = is_gone};
+    int result;
+    do
+        result = df_runner_claim(&plan->w->s, &r, ret, &preparation, err);
+    while (result == 0 && !*ret);
+    assert_null(preparation);
+    return result;
+}
+
+static void assert_pod_ends(const struct runner *plan)
+{
+    cJSON *doc = NULL;
+    struct df_err err;
+    assert_fails(ask_next(plan, &pod_a, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");
+    assert_null(doc);
 }
 
 /* With the token of that pod, which is for the plan. */
@@ -107,10 +161,9 @@ static int claim_apply(const struct runner *plan, const char *uid, const struct 
 static struct runner begin_apply(struct world *w, struct runner *ret_plan)
 {
     struct runner plan = end_plan(w, PLANNED), r = {.w = w};
-    DF_FREE char *uid = next_of(&plan);
     cJSON *doc = NULL;
     struct df_err err = {0};
-    if (!uid || claim_apply(&plan, uid, &pod_a, CLAIM_A, &doc, &err) < 0)
+    if (ask_next(&plan, &pod_a, CLAIM_A, &doc, &err) < 0)
         fail_msg("claim of the apply: %s", err.message);
     (void)snprintf(r.name, sizeof(r.name), "%s", df_json_str(doc, "name"));
     (void)snprintf(r.uid, sizeof(r.uid), "%s", df_json_str(doc, "uid"));
@@ -204,6 +257,10 @@ static void only_the_runner_of_the_plan_gets_the_apply(void **state)
                  "PodNotOfStep");
     assert_fails(claim_apply(&plan, uid, &for_apply, CLAIM_A, &doc, &err), err, DF_ERR_DENIED,
                  "TokenAudience");
+    assert_fails(ask_next(&plan, &pod_b, CLAIM_A, &doc, &err), err, DF_ERR_DENIED, "PodNotOfStep");
+    assert_fails(ask_next(&plan, &pod_a, CLAIM_B, &doc, &err), err, DF_ERR_DENIED, "PodNotOfStep");
+    assert_fails(ask_next(&plan, &for_apply, CLAIM_A, &doc, &err), err, DF_ERR_DENIED,
+                 "TokenAudience");
     DF_JSON cJSON *request = json(CLAIM_A);
     assert_fails(df_step_claim(&w->s, uid, plan.step_token, request, &doc, &err), err,
                  DF_ERR_DENIED, "");
@@ -258,8 +315,7 @@ static void assert_two_pods(struct world *w)
 {
     assert_value(w, DF_KIND_TASK_ACTION, PLAN, "spec.keepsPodFor", "");
     struct runner plan = end_plan(w, PLANNED);
-    DF_FREE char *next = next_of(&plan);
-    assert_null(next);
+    assert_pod_ends(&plan);
 }
 
 static void by_default_each_step_has_its_pod(void **state)
@@ -282,9 +338,8 @@ static void a_pod_with_nothing_to_apply_ends(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(results); i++) {
         struct world *w = *state;
         struct runner plan = end_plan(w, results[i]);
-        DF_FREE char *next = next_of(&plan);
-        assert_null(next);
-        assert_int_equal(world_teardown(state) + setup(state), 0);
+        assert_pod_ends(&plan);
+        assert_int_equal(teardown(state) + setup(state), 0);
     }
 }
 
@@ -305,8 +360,7 @@ static void an_approval_that_nobody_expected_ends_the_pod(void **state)
         df_store_modify(w->s.store, DF_KIND_EXECUTOR, "net", set_separate, NULL, NULL, NULL), 0);
     assert_int_equal(try_result(&plan, PLANNED, NULL), 0);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
-    DF_FREE char *next = next_of(&plan);
-    assert_null(next);
+    assert_pod_ends(&plan);
 }
 
 /* ---- ends ---- */
@@ -392,7 +446,7 @@ static void a_run_whose_apply_is_taken_away_waits_for_the_pod(void **state)
     assert_one_pod(w);
 }
 
-#define TEST_OF(fn, with) cmocka_unit_test_setup_teardown(fn, with, world_teardown)
+#define TEST_OF(fn, with) cmocka_unit_test_setup_teardown(fn, with, teardown)
 
 int main(void)
 {

@@ -99,51 +99,6 @@ static void a_claim_does_not_go_through_a_proxy_of_the_environment(void **state)
     assert_int_equal(err.cls, DF_ERR_RETRY); /* nobody has that name; the proxy would answer */
 }
 
-static void what_comes_next_is_asked_until_it_is_decided(void **state)
-{
-    struct fixture *f = *state;
-    DF_FREE char *uid = NULL;
-    f->server.refuse = "/next";
-    f->server.refuse_times = 3;
-    f->server.refuse_status = 503;
-    f->server.results = 1; /* the step is over, and the question is not */
-    assert_int_equal(df_report_next(f->report, NULL, LONG_MS, &uid, NULL), 0);
-    assert_string_equal(uid, "u-2");
-    assert_int_equal(f->server.refuse_times, 0);
-}
-
-static void any_other_answer_is_that_nothing_comes(void **state)
-{
-    struct fixture *f = *state;
-    static const struct {
-        int status;
-        const char *body;
-        int result;
-    } rows[] = {
-        {204, "", 0}, {200, "{}", -1}, {200, "<html>", -1}, {404, "{}", -1}, {410, "{}", -1}};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
-        char *uid = NULL;
-        struct df_err err = {0};
-        f->server.refuse = "/next";
-        f->server.refuse_times = 1;
-        f->server.refuse_status = rows[i].status;
-        f->server.refuse_body = rows[i].body;
-        assert_int_equal(df_report_next(f->report, NULL, LONG_MS, &uid, &err), rows[i].result);
-        assert_null(uid);
-    }
-}
-
-static void a_report_in_files_has_no_next_step(void **state)
-{
-    const struct fixture *f = *state;
-    struct df_report *report = NULL;
-    char *uid = NULL;
-    assert_int_equal(df_report_to_directory(f->dir, &report, NULL), 0);
-    assert_int_equal(df_report_next(report, NULL, LONG_MS, &uid, NULL), 0);
-    assert_null(uid);
-    df_report_free(report);
-}
-
 static void a_claim_finds_a_spawner_that_came_back_on_another_port(void **state)
 {
     struct fixture *f = *state;
@@ -617,9 +572,6 @@ int main(void)
         with_server(a_claim_finds_a_spawner_that_came_back_on_another_port),
         with_server(a_claim_waits_no_longer_than_told),
         with_server(an_answer_that_is_no_step_document_fails_the_claim),
-        with_step(what_comes_next_is_asked_until_it_is_decided),
-        with_step(any_other_answer_is_that_nothing_comes),
-        with_step(a_report_in_files_has_no_next_step),
         with_step(a_step_that_is_over_is_told_so_by_call_and_descriptor),
         with_step(a_step_with_nothing_to_say_also_learns_that_it_is_over),
         with_step(progress_is_sent_and_merged_while_it_waits),

@@ -16,7 +16,7 @@ static void become_standby(struct fixture *f)
     assert_int_equal(df_fs_replace(token, "claim\n", 6, 0600, NULL), 0);
     const struct df_report_spawner o = {.server = url,
                                         .claim_id = "0123456789abcdef0123456789abcdef",
-                                        .standby = "standby-1",
+                                        .runner = "standby-1",
                                         .prepare = f->prepare,
                                         .prepare_arg = f->prepare_arg,
                                         .token_file = token,
@@ -34,11 +34,10 @@ static void refuse(struct fixture *f, unsigned times, int status)
     f->server.refuse_body = status == 204 ? "" : "{}";
 }
 
-/* The deadline of a claim is none of its own. */
 static int ask_for_step(struct fixture *f, const volatile bool *stop, cJSON **ret,
                         struct df_err *err)
 {
-    return df_report_claim(f->report, stop, 0, ret, err);
+    return df_report_claim(f->report, stop, INT64_MAX, ret, err);
 }
 
 static void check_wait(struct fixture *f, int status)
@@ -114,6 +113,16 @@ static void a_standby_runner_that_is_stopped_has_no_step(void **state)
         (void)pthread_join(thread, NULL);
         assert_null(step);
     }
+}
+
+static void a_runner_that_waits_for_a_time_has_no_step_then(void **state)
+{
+    struct fixture *f = *state;
+    cJSON *step = NULL;
+    become_standby(f);
+    refuse(f, UINT_MAX, 204);
+    assert_int_equal(df_report_claim(f->report, NULL, 1, &step, NULL), 0);
+    assert_null(step);
 }
 
 static void any_other_refusal_of_a_standby_runner_is_a_failure(void **state)
@@ -201,6 +210,7 @@ int main(void)
         with_server(a_standby_runner_whose_answer_was_lost_gets_the_step_again),
         with_server(a_standby_runner_that_is_over_has_no_step),
         with_server(a_standby_runner_that_is_stopped_has_no_step),
+        with_server(a_runner_that_waits_for_a_time_has_no_step_then),
         with_server(any_other_refusal_of_a_standby_runner_is_a_failure),
         with_server(a_standby_runner_asks_again_behind_a_replica_that_knows_none),
         with_server(a_standby_runner_hears_once_what_to_get_ready_and_asks_on),

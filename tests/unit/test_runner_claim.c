@@ -301,14 +301,14 @@ static void a_claim_id_that_is_none_does_not_wait(void **state)
 }
 
 /* The pod of a step has a good token for the uid of that step. */
-static void the_uid_of_a_step_is_no_standby_runner(void **state)
+static void no_step_comes_for_the_runner_of_a_step_whose_pod_does_not_stay(void **state)
 {
     struct world *w = *state;
     cJSON *doc = NULL;
     struct df_err err;
     add_runner(w);
     assert_fails(ask_as(w, &pod_a, await_start(w, STEP)->uid, CLAIM_A, &doc, &err), err,
-                 DF_ERR_DENIED, "");
+                 DF_ERR_CONFLICT, "StepOver");
 }
 
 static void without_an_engine_of_pods_there_are_no_standby_runners(void **state)
@@ -407,6 +407,7 @@ struct client {
     const struct world *w;
     pthread_t thread;
     char id[32];
+    const char *token_of; /* NULL: id */
     volatile bool leaves;
     const char *claim; /* NULL: CLAIM_A */
     int sent, status;
@@ -417,7 +418,7 @@ static void *request(void *arg)
 {
     struct client *c = arg;
     DF_FREE char *url = df_strf("%s/v1/runners/%s/claim", c->w->s.server_url, c->id);
-    DF_FREE char *token = token_of_pod(&pod_a, c->id);
+    DF_FREE char *token = token_of_pod(&pod_a, c->token_of ? c->token_of : c->id);
     DF_JSON cJSON *body = json(c->claim ? c->claim : CLAIM_A), *doc = NULL;
     DF_FREE char *text = df_json_print(body);
     const struct df_http_options o = {.bearer = token, .proxy = ""};
@@ -441,9 +442,9 @@ static void begin(struct client *c)
     assert_int_equal(pthread_create(&c->thread, NULL, request, c), 0);
 }
 
-static int status_of(const struct world *w, const char *id)
+static int status_of(const struct world *w, const char *id, const char *token_of)
 {
-    struct client c = {.w = w};
+    struct client c = {.w = w, .token_of = token_of};
     (void)snprintf(c.id, sizeof(c.id), "%s", id);
     (void)request(&c);
     return c.status;
@@ -478,8 +479,10 @@ static void the_route_says_what_to_get_ready(void **state)
 static void the_route_refuses_as_a_claim_does(void **state)
 {
     struct world *w = *state;
-    assert_int_equal(status_of(w, ID), 410);
-    assert_int_equal(status_of(w, "other"), 401);
+    assert_int_equal(status_of(w, ID, ID), 410);
+    assert_int_equal(status_of(w, "other", "other"), 410);
+    assert_int_equal(status_of(w, ID, OTHER), 401);
+    assert_int_equal(status_of(w, "other", ID), 401);
 }
 
 static void a_server_that_stops_lets_its_runners_ask_elsewhere(void **state)
@@ -550,7 +553,7 @@ int main(void)
         TEST(a_token_of_another_place_is_refused),
         TEST(a_pod_that_the_job_did_not_make_does_not_wait),
         TEST(a_claim_id_that_is_none_does_not_wait),
-        TEST(the_uid_of_a_step_is_no_standby_runner),
+        TEST(no_step_comes_for_the_runner_of_a_step_whose_pod_does_not_stay),
         cmocka_unit_test_setup_teardown(without_an_engine_of_pods_there_are_no_standby_runners,
                                         setup_without_standby, world_teardown),
         TEST(a_runner_hears_where_source_and_tool_are_and_nothing_else),

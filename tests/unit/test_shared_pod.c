@@ -79,12 +79,20 @@ static void each_obstacle_keeps_it_from_joining(void **state)
     }
 }
 
+static void offer(cJSON *apply, const cJSON *plan)
+{
+    cJSON *ref = NULL;
+    assert_int_equal(df_shared_pod_ref(plan, &ref, NULL), 0);
+    assert_true(df_shared_pod_is_of_plan(ref));
+    assert_int_equal(df_json_set(df_json_object_at(apply, "status"), "engineRef", ref, NULL), 0);
+}
+
 static void the_reference_of_the_apply_names_job_step_and_pod(void **state)
 {
     (void)state;
     DF_JSON cJSON *plan = json(PLAN), *apply = json(APPLY);
     assert_null(df_shared_pod_host(apply));
-    assert_int_equal(df_shared_pod_join(apply, plan, NULL), 0);
+    offer(apply, plan);
     DF_JSON cJSON *want =
         json("{'kind':'Job','name':'net-1-plan','uid':'j','hostUid':'p','podUid':'pod'}");
     assert_true(df_json_equal(df_json_at(apply, "status.engineRef"), want));
@@ -96,7 +104,7 @@ static void who_leaves_begins_anew(void **state)
 {
     (void)state;
     DF_JSON cJSON *plan = json(PLAN), *apply = json(APPLY);
-    assert_int_equal(df_shared_pod_join(apply, plan, NULL), 0);
+    offer(apply, plan);
     assert_int_equal(df_task_add_time(apply, "queued", EPOCH, NULL), 0);
     assert_int_equal(df_task_add_time(apply, "created", EPOCH, NULL), 0);
     df_shared_pod_leave(apply);

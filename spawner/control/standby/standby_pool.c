@@ -458,27 +458,16 @@ int df_standby_find(struct df_task_pass *p, struct df_err *err)
     struct df_err why = {0};
     if (!may_stand_in(p) || df_demand_form(p->c->s, p->engine, p->task, &form, &why) < 0)
         return 0; /* the Job of its own tells what is wrong */
-    return take(p->c->standby_pool, &form, &p->standby, err);
+    return take(p->c->standby_pool, &form, &p->runner, err);
 }
 
-/* After a failure the offer may be durable all the same: nobody else gets that runner. */
-int df_standby_begin(struct df_task_pass *p, struct df_err *err)
+void df_standby_give_back(const struct df_task_pass *p, const struct df_err *why)
 {
-    struct df_standby *runners = p->c->s->standby;
-    const char *id = df_shared_pod_host_of(p->standby);
-    bool has_slot = false;
-    int result = df_task_take_slot(p, &has_slot, err);
-    if (result < 0 && !df_streq(err->reason, "Conflict"))
-        df_standby_remove(runners, id);
-    else if (result < 0 || !has_slot)
-        df_standby_return(runners, id);
-    if (result < 0 || !has_slot)
-        return result;
-    df_debug("step %s is offered to the standby runner %s", p->step.name, id);
-    df_standby_forget(p->c,
-                      df_json_str(p->task, "spec.runRef.name")); /* nobody makes another one */
-    df_standby_offer(runners, id, p->step.uid);
-    return 0;
+    const char *id = df_shared_pod_host_of(p->runner);
+    if (why && !df_streq(why->reason, "Conflict"))
+        df_standby_remove(p->c->s->standby, id);
+    else
+        df_standby_return(p->c->s->standby, id);
 }
 
 /* For how long standby runners make room for the pod of this step; 0: it does not need any, or it has

@@ -29,11 +29,12 @@ void df_standby_want(struct df_control *c, const struct df_run_view *view);
 /* The run is over or does not exist: its apply wants no runner. */
 void df_standby_forget(struct df_control *c, const char *run);
 
-/* For the pass over a step that is to be started: takes a runner that fits, as p->standby. Nothing if
+/* For the pass over a step that is to be started: takes a runner that fits, as p->runner. Nothing if
  * there is none. */
 int df_standby_find(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
-/* Offers the step of the pass to p->standby: slot, `created` and the reference are one write. */
-int df_standby_begin(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
+/* The step of the pass was not offered to p->runner after all. why: NULL: it has to wait for a slot. After a
+ * failure the offer may be durable all the same: nobody else gets that runner. */
+void df_standby_give_back(const struct df_task_pass *p, const struct df_err *why);
 
 /* After the observation of a step. If its pod finds no place, runners that wait for an apply give up
  * theirs, and no new ones are made, for the first minute of its Job, or of the step, if its Job is refused:

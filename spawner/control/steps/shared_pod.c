@@ -1,12 +1,11 @@
 #include "spawner/control/steps/shared_pod.h"
 
-#include "common/base/log.h"
 #include "spawner/engine/placement/placement.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/requests/new_docs.h"
+#include "spawner/steps/standby.h"
 #include "spawner/steps/step_document.h"
-#include "spawner/steps/steps.h"
 
 /* ---- a plan is made ---- */
 
@@ -60,18 +59,15 @@ int df_shared_pod_keep(struct df_spawner *s, const struct df_run_view *view, siz
 
 /* ---- the apply begins ---- */
 
-int df_shared_pod_find(const struct df_task_pass *p, const cJSON **ret, struct df_err *err)
+int df_shared_pod_find(struct df_task_pass *p, struct df_err *err)
 {
     const char *from = df_json_str(p->task, "spec.planFrom");
     DF_SHARED const cJSON *plan = NULL;
-    *ret = NULL;
     if (!from)
         return 0;
     if (df_store_look_for(p->c->s->store, DF_KIND_TASK_ACTION, from, &plan, err) < 0)
         return -1;
-    if (df_shared_pod_may_join(p->task, plan))
-        *ret = DF_TAKE(plan);
-    return 0;
+    return df_shared_pod_may_join(p->task, plan) ? df_shared_pod_ref(plan, &p->runner, err) : 0;
 }
 
 /* The apply has a slot now, and the plan, which is over, writes no state. */
@@ -86,27 +82,17 @@ static int set_lent(cJSON *plan, void *arg, struct df_err *err)
     return df_slot_clear(plan, err);
 }
 
-static int lend(struct df_control *c, const cJSON *plan, struct df_err *err)
+int df_shared_pod_lend(struct df_control *c, const char *plan, struct df_err *err)
 {
-    if (df_task_modify(c->s, df_json_str(plan, "metadata.name"), set_lent, NULL, NULL, err) < 0)
+    if (df_task_modify(c->s, plan, set_lent, NULL, NULL, err) < 0)
         return -1;
     df_slots_wake(&c->slots);
     return 0;
 }
 
-int df_shared_pod_offer(struct df_task_pass *p, struct df_err *err)
-{
-    bool has_slot = false;
-    if (df_task_take_slot(p, &has_slot, err) < 0)
-        return -1;
-    df_debug("step %s is offered to the pod of step %s", p->step.name,
-             df_json_str(p->host, "metadata.name"));
-    return lend(p->c, p->host, err);
-}
-
 void df_shared_pod_wake_host(struct df_task_pass *p)
 {
-    if (df_json_str(p->task, "status.engineRef.podUid"))
+    if (df_shared_pod_is_of_plan(df_json_at(p->task, "status.engineRef")))
         df_queue_wake(p->c->queue, DF_KIND_TASK_ACTION,
                       df_json_str(p->task, "status.engineRef.name"));
 }
@@ -120,12 +106,12 @@ int df_shared_pod_observe(struct df_task_pass *p, struct df_err *err)
     if (!guest || !df_task_is_final(p->task))
         return 0;
     df_queue_wake(p->c->queue, DF_KIND_TASK_ACTION, guest);
-    if (df_step_next_in_pod(p->c->s, p->task, &next, NULL, err) < 0)
+    if (df_runner_next(p->c->s, p->task, &next, NULL, err) < 0)
         return -1;
     /* An apply that began may have left its only result in the pod, whether or not that lives. */
     p->observed.is_lent =
         next == DF_SHARED_POD_APPLY || (next == DF_SHARED_POD_WAITS && df_task_pass_is_alive(p));
     return next == DF_SHARED_POD_APPLY && df_label_has(p->task, DF_LABEL_LIVE)
-               ? lend(p->c, p->task, err)
+               ? df_shared_pod_lend(p->c, p->step.name, err)
                : 0;
 }

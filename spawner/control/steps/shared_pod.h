@@ -13,14 +13,13 @@
 int df_shared_pod_keep(struct df_spawner *s, const struct df_run_view *view, size_t at, cJSON *step,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* For the pass over an apply that is to be started: the plan in whose pod it may start, a reference; NULL:
- * it starts elsewhere. */
-int df_shared_pod_find(const struct df_task_pass *p, const cJSON **ret,
-                       struct df_err *err) DF_MUST_CHECK;
+/* For the pass over an apply that is to be started: the runner of its plan as p->runner, if its pod stays
+ * for the apply. */
+int df_shared_pod_find(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
 
-/* Offers the step of the pass to the pod of p->host: slot, `created` and the reference are one
- * write; then the host gives its slot and the password of the state away. */
-int df_shared_pod_offer(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;
+/* The apply was offered to the pod of this plan: the plan gives its slot and the password of the state
+ * away. */
+int df_shared_pod_lend(struct df_control *c, const char *plan, struct df_err *err) DF_MUST_CHECK;
 
 /* The step of the pass needs the pod of its host no more: wakes the host, which may go on to its end.
  * Nothing for a step with a pod of its own. */

@@ -9,6 +9,7 @@
 #include "spawner/control/task_pass.h"
 #include "spawner/journal/held_refs.h"
 #include "spawner/model/instance.h"
+#include "spawner/model/shared_pod.h"
 
 /* ---- before the engine is asked ---- */
 
@@ -51,7 +52,7 @@ static int set_queued(cJSON *task, void *arg, struct df_err *err)
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err)
 {
     struct df_slot slot = {0};
-    if (p->host)
+    if (df_shared_pod_is_of_plan(p->runner))
         df_slots_dequeue(&p->c->slots, p->step.name);
     else if (df_slots_acquire(&p->c->slots, p->task, &slot, err) < 0)
         return -1;

@@ -19,8 +19,7 @@
 static void free_pass(struct df_task_pass *p)
 {
     df_shared_drop(p->task);
-    df_shared_drop(p->host);
-    cJSON_Delete(p->standby);
+    cJSON_Delete(p->runner);
 }
 
 /* ---- act ---- */

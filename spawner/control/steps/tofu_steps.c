@@ -12,32 +12,44 @@
 #include "spawner/steps/errored.h"
 #include "spawner/steps/outcome.h"
 #include "spawner/steps/recovery.h"
+#include "spawner/steps/standby.h"
 
 /* ---- begin ---- */
 
-/* The step is offered to a pod that is there, or such an offer is over. */
+/* The step is offered to a runner that waits, or such an offer is over. */
 static int tofu_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
 {
-    if (p->host)
-        return df_shared_pod_join(task, p->host, err);
-    if (p->standby)
+    if (p->runner)
         return df_json_set(df_json_object_at(task, "status"), "engineRef",
-                           cJSON_Duplicate(p->standby, true), err);
+                           cJSON_Duplicate(p->runner, true), err);
     df_shared_pod_leave(task);
     return df_runner_set_begun(task, p, err);
 }
 
+/* Slot, `created` and the reference are one write. Only then the runner is told. */
+static int offer(struct df_task_pass *p, struct df_err *err)
+{
+    const char *id = df_shared_pod_host_of(p->runner);
+    bool has_slot = false, is_of_plan = df_shared_pod_is_of_plan(p->runner);
+    int result = df_task_take_slot(p, &has_slot, err);
+    if (result < 0 || !has_slot) {
+        df_standby_give_back(p, result < 0 ? err : NULL);
+        return result;
+    }
+    df_debug("step %s is offered to the runner %s", p->step.name, id);
+    df_standby_forget(p->c,
+                      df_json_str(p->task, "spec.runRef.name")); /* nobody makes another one */
+    df_standby_offer(p->c->s->standby, id, p->step.uid);
+    return is_of_plan ? df_shared_pod_lend(p->c, df_json_str(p->runner, "name"), err) : 0;
+}
+
 static int tofu_begin(struct df_task_pass *p, struct df_err *err)
 {
-    if (df_shared_pod_find(p, &p->host, err) < 0)
+    if (df_shared_pod_find(p, err) < 0 || (!p->runner && df_standby_find(p, err) < 0))
         return -1;
-    if (p->host)
-        return df_shared_pod_offer(p, err);
-    if (df_json_at(p->task, "status.engineRef.podUid"))
+    if (!p->runner && df_shared_pod_is_of_plan(df_json_at(p->task, "status.engineRef")))
         df_info("step %s gets a pod of its own: that of its plan did not take it", p->step.name);
-    if (df_standby_find(p, err) < 0)
-        return -1;
-    int result = p->standby ? df_standby_begin(p, err) : df_runner_begin(p, err);
+    int result = p->runner ? offer(p, err) : df_runner_begin(p, err);
     df_shared_pod_wake_host(p);
     if (result == 0)
         df_standby_leave(p);
