@@ -97,7 +97,7 @@ def test_what_lies_in_the_place_of_a_directory_is_in_nobody_s_way(home):
 def test_a_source_behind_a_link_gets_a_pod_of_its_own(home):
     two = TwoSteps(home, HELLO, "cd ..; mv source other; ln -s other source")
     said = two.run()
-    assert two.claims == ["plan"] and "the apply does not begin in this pod" in said, said
+    assert two.claims == ["plan"] and "no other step in this pod" in said, said
 
 
 def test_a_tool_that_the_plan_put_into_the_cache_is_not_run(home, tofu):

@@ -27,6 +27,7 @@ class Played(web.Handler):
     def do_POST(self):
         two, (uid, path, offset), body = self.server.owner.two, self.parts(), self.body()
         if path == "claim":
+            uid = "apply" if self.path.startswith("/v1/runners/plan/") else uid
             two.claims.append(uid)
             return self.say(two.document(uid))
         if path.startswith("streams/"):
@@ -40,8 +41,6 @@ class Played(web.Handler):
 
     def do_GET(self):
         two, (uid, path, _) = self.server.owner.two, self.parts()
-        if path == "next":
-            return self.say({"uid": "apply"})
         if path == "artifacts/plan":
             return self.answer(200, two.bundle)
         return self.say({"offset": len(two.streams.get((uid, path), b""))} if path.startswith("streams/") else {})
@@ -55,7 +54,7 @@ class Played(web.Handler):
 
     def parts(self):
         """(uid, path, offset)"""
-        uid, path, offset = re.fullmatch(r"/v1/steps/(\w+)/([a-z/]+)(?:\?offset=(\d+))?", self.path).groups()
+        uid, path, offset = re.fullmatch(r"/v1/(?:steps|runners)/(\w+)/([a-z/]+)(?:\?offset=(\d+))?", self.path).groups()
         return uid, path, int(offset or 0)
 
 
