@@ -92,8 +92,8 @@ static size_t cost_of_look(void **state, int runs)
     look(pool);
     size_t cost = atomic_load(&compared) - before;
     assert_int_equal(jobs_made(w), 0);
-    assert_int_equal(pool->tally.ahead, runs / 2);
-    assert_int_equal(pool->tally.sure, 0);
+    assert_int_equal(pool->known.ahead, runs / 2);
+    assert_int_equal(pool->known.sure, 0);
     df_standby_pool_free(pool);
     new_world(state);
     return cost;
@@ -116,13 +116,13 @@ static void runners_and_demands_are_counted_by_their_forms(void **state)
     add_runner(w, 1);
     add_runner(w, 3);
     look(pool);
-    assert_int_equal(df_tally_form(pool, "d1", "r-1").idle, 1);
-    assert_int_equal(df_tally_form(pool, "d1", "r-2").idle, 0);
-    assert_int_equal(df_tally_form(pool, "d2", "r-1").idle, 0);
-    assert_int_equal(pool->tally.ahead, 2);
-    assert_int_equal(pool->tally.sure, 1); /* nobody is asked for the run r-3 */
-    assert_string_equal(df_tally_demand(pool, &pool->seen[0])->run, "r-1");
-    assert_null(df_tally_demand(pool, &pool->seen[1]));
+    assert_int_equal(df_runners_form(&pool->known, "d1", "r-1").idle, 1);
+    assert_int_equal(df_runners_form(&pool->known, "d1", "r-2").idle, 0);
+    assert_int_equal(df_runners_form(&pool->known, "d2", "r-1").idle, 0);
+    assert_int_equal(pool->known.ahead, 2);
+    assert_int_equal(pool->known.sure, 1); /* nobody is asked for the run r-3 */
+    assert_string_equal(df_runners_demand_of(&pool->known, &pool->known.runners[0])->run, "r-1");
+    assert_null(df_runners_demand_of(&pool->known, &pool->known.runners[1]));
     df_standby_pool_free(pool);
 }
 

@@ -1,12 +1,13 @@
 /*
  * standby_parts.h - what the files of the pool of standby runners share: standby_demands.c (who wants a
- * runner), standby_tally.c (what a look counts), standby_found.c (runners that this leader did not make, or that lost their step), and
+ * runner), standby_found.c (runners that this leader did not make, or that lost their step), and
  * standby_pool.c (the thread, and the passes). Only for these files and their tests.
  */
 #ifndef DF_CONTROL_STANDBY_PARTS_H
 #define DF_CONTROL_STANDBY_PARTS_H
 
 #include "spawner/control/standby/standby_pool.h"
+#include "spawner/model/runners.h"
 #include "spawner/steps/standby.h"
 
 struct df_demand {
@@ -17,31 +18,6 @@ struct df_demand {
     cJSON *preparation; /* what its runner may get ready; NULL: not known yet */
     int64_t retry_ms;   /* monotonic: no Job is made before */
     int64_t until_ms;   /* monotonic: a person is asked, and the demand ends then; 0: nobody is */
-};
-
-/* Runners of one form, for one run, without a step. */
-struct df_form_count {
-    const char *digest, *run; /* borrowed; run: for whose apply alone, "": for any step */
-    int64_t idle;             /* there are so many */
-    int64_t wanted;           /* so many are wanted by all classes; 0 for those of a run */
-    int64_t wanted_now;       /* the same without those for later steps */
-};
-
-/* How many steps more may run in a namespace and class. */
-struct df_room {
-    const char *name_space, *class_name; /* borrowed; class_name: "": none */
-    int64_t left;
-};
-
-/* What is counted once for each look; valid as long as the lock is held (standby_tally.c). */
-struct df_standby_tally {
-    struct df_demand *by_run[DF_LIMIT_STANDBY]; /* all demands, sorted */
-    struct df_form_count forms[2 * DF_LIMIT_STANDBY];
-    size_t form_count;
-    struct df_room rooms[DF_LIMIT_STANDBY]; /* of those that were asked for */
-    size_t room_count;
-    int64_t ahead; /* free runners for an apply that has not begun */
-    int64_t sure;  /* the same without those of which a person is asked */
 };
 
 struct df_standby_pool {
@@ -56,8 +32,8 @@ struct df_standby_pool {
     size_t count;
     struct df_standby_view seen[DF_LIMIT_STANDBY]; /* the runners, at the last look */
     size_t seen_count;
-    struct df_standby_tally tally;
-    int64_t taken_ms; /* monotonic: a step took a runner */
+    struct df_runners known; /* the same and the demands, for the decision (model/runners.h) */
+    int64_t taken_ms;        /* monotonic: a step took a runner */
     int64_t
         crowded_until_ms; /* the same: until then runners make room for a step without a place */
     int64_t swept_ms;     /* the same: those that have a step were looked through */
@@ -89,22 +65,7 @@ int df_demand_describe(struct df_spawner *s, const cJSON *task, struct df_engine
 int df_demand_form(struct df_spawner *s, struct df_engine *e, const cJSON *task,
                    struct df_standby_form *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* ---- the tally of a look: the caller holds the lock ---- */
-
-/* Counts what pool->seen and the demands say. Before the other ones, and again after a change. */
-void df_tally_take(struct df_standby_pool *pool);
-/* All zero if there is no such runner and no such demand. */
-struct df_form_count df_tally_form(const struct df_standby_pool *pool, const char *digest,
-                                   const char *run);
-/* The demand for which the runner was made, also if its form is another one now; NULL: there is none. Not
- * for a runner of a class. */
-const struct df_demand *df_tally_demand_of_run(const struct df_standby_pool *pool,
-                                               const struct df_standby_view *v);
-/* Who wants a runner of this form; NULL: nobody. */
-const struct df_demand *df_tally_demand(const struct df_standby_pool *pool,
-                                        const struct df_standby_view *v);
-/* df_slots_room() for the step of this demand; 0 if it fails. */
-int64_t df_tally_room(struct df_standby_pool *pool, const struct df_demand *d);
+/* ---- the look: the caller holds the lock ---- */
 
 /* One look of the thread: makes or removes one runner, or waits for the next look, unless the pool is
  * stopped. The caller holds the lock, which is given up meanwhile. */

@@ -1,6 +1,6 @@
 /*
- * standby_pool.c - in this order: what the thread does next (missing(), surplus()); the thread; what
- * passes over runs and steps do.
+ * standby_pool.c - in this order: what model/runners.c is told for its decision; the thread; what passes
+ * over runs and steps do.
  */
 #include "spawner/control/standby/standby_parts.h"
 
@@ -15,94 +15,91 @@
 #include "spawner/steps/step_document.h"
 
 enum {
-    LOOK_MS = 5000,    /* the thread looks at least so often */
-    RETRY_MS = 5000,   /* after a Job that was not made, or was taken from a demand */
-    REFILL_MS = 1000,  /* after a runner was taken, so that its step works first */
-    LINGER_MS = 30000, /* of a class's surplus: its queue may grow again */
-    QUIET_MS = 30000,  /* a runner that asks no more for so long is gone */
-    CROWD_MS = 60000,  /* from the first attempt to give a pod its place */
-    SWEEP_MS = 60000,  /* between two looks at the runners that have a step */
+    RETRY_MS = 5000,  /* after a Job that was not made, or was taken from a demand */
+    CROWD_MS = 60000, /* from the first attempt to give a pod its place */
+    SWEEP_MS = 60000, /* between two looks at the runners that have a step */
 };
 
-/* ---- what is missing, what is too much: the caller holds the lock ---- */
+/* ---- what is known: the caller holds the lock ---- */
 
-/* A runner that starts ahead of its step holds a place among the steps that may run at once: it will
- * need it soon. Those of classes are nobody's step. others: that hold such a place, too. */
-static bool has_room(struct df_standby_pool *pool, const struct df_demand *d, int64_t others)
+/* How many steps more may run in a namespace and class. */
+struct room {
+    const char *name_space, *class_name; /* borrowed; class_name: "": none */
+    int64_t left;
+};
+
+static const char *text_at(const struct df_demand *d, const char *path)
 {
-    return df_tally_room(pool, d) > others;
+    const char *text = df_json_str(d->task, path);
+    return text ? text : "";
 }
 
-/* A quota or the nodes have no room for a step that is to start. */
-static bool is_crowded(const struct df_standby_pool *pool)
+/* The limits of a step are those of its namespace and class: few of them differ. 0 if that fails. */
+static int64_t room_of(struct df_standby_pool *pool, const struct df_demand *d, struct room *rooms,
+                       size_t *count)
 {
-    return df_mono_ms() < pool->crowded_until_ms;
+    const char *name_space = text_at(d, "metadata.namespace"),
+               *class_name = text_at(d, "spec.class");
+    struct df_err why = {0};
+    for (size_t i = 0; i < *count; i++)
+        if (df_streq(rooms[i].name_space, name_space) && df_streq(rooms[i].class_name, class_name))
+            return rooms[i].left;
+    struct room *room = &rooms[(*count)++];
+    *room = (struct room){name_space, class_name, 0};
+    if (df_slots_room(&pool->c->slots, d->task, &room->left, &why) < 0)
+        df_debug("run %s: no standby runner for its apply: %s", d->run, why.message);
+    return room->left;
 }
 
-/* A runner that was taken comes back if its step has to wait for a slot. Those of which a person is asked
- * give their places to the others. */
-static bool is_missing(struct df_standby_pool *pool, const struct df_demand *d, bool now)
+static void note_demands(struct df_standby_pool *pool)
 {
-    const struct df_form_count any = df_tally_form(pool, d->form.digest, "");
-    if (!d->run[0])
-        return any.idle < (now ? any.wanted_now : any.wanted);
-    return any.idle == 0 && df_tally_form(pool, d->form.digest, d->run).idle == 0 &&
-           !is_crowded(pool) &&
-           has_room(pool, d, d->until_ms ? pool->tally.ahead : pool->tally.sure);
-}
-
-/* A demand that has no runner. After a runner was taken, only what steps need now is made. */
-static struct df_demand *missing(struct df_standby_pool *pool)
-{
-    int64_t now_ms = df_mono_ms();
-    bool now = now_ms < pool->taken_ms + REFILL_MS;
-    if (atomic_load(&pool->c->draining) || pool->seen_count == DF_LIMIT_STANDBY)
-        return NULL;
+    struct room rooms[DF_LIMIT_STANDBY];
+    size_t room_count = 0;
     for (size_t i = 0; i < pool->count; i++) {
-        struct df_demand *d = pool->demands[i];
-        if (now_ms >= d->retry_ms && is_missing(pool, d, now))
-            return d;
+        const struct df_demand *d = pool->demands[i];
+        struct df_runner_demand *known = &pool->known.demands[i];
+        *known = (struct df_runner_demand){.run = d->run,
+                                           .digest = d->form.digest,
+                                           .min = d->min,
+                                           .max = d->max,
+                                           .retry_ms = d->retry_ms,
+                                           .is_asked = d->until_ms};
+        if (d->run[0])
+            known->room = room_of(pool, d, rooms, &room_count);
+        else
+            known->waiting = df_slots_waiting(&pool->c->slots, df_json_str(d->task, "spec.class"));
     }
-    return NULL;
+    pool->known.demand_count = pool->count;
 }
 
-/* A runner gives its place in the cluster to a step that finds none; while a person is asked, it may
- * wait for long, and gives its place under the limits, too. */
-static bool yields(struct df_standby_pool *pool, const struct df_demand *d)
+static void note_runners(struct df_standby_pool *pool)
 {
-    return is_crowded(pool) || (d->until_ms && !has_room(pool, d, pool->tally.ahead - 1));
-}
-
-static bool is_unwanted(struct df_standby_pool *pool, const struct df_standby_view *v,
-                        int64_t now_ms)
-{
-    if (v->form.run[0]) {
-        const struct df_demand *d = df_tally_demand_of_run(pool, v);
-        return !d || yields(pool, d);
-    }
-    const struct df_form_count any = df_tally_form(pool, v->form.digest, "");
-    return any.idle > any.wanted && now_ms >= v->since_ms + LINGER_MS;
-}
-
-/* It never came, it went away, or it has waited so long that its Job's deadline is near. */
-static bool is_over(const struct df_standby_pool *pool, const struct df_standby_view *v,
-                    int64_t now_ms)
-{
-    int64_t pending_ms = pool->c->s->config->timeout_pending_s * 1000;
-    return (!v->has_asked && now_ms > v->since_ms + pending_ms) ||
-           (v->has_asked && !v->waits && now_ms > v->quiet_ms + QUIET_MS) ||
-           now_ms > v->made_ms + (DF_STANDBY_LIFE_SECONDS - 60) * INT64_C(1000);
-}
-
-static const struct df_standby_view *surplus(struct df_standby_pool *pool)
-{
-    int64_t now_ms = df_mono_ms();
+    pool->seen_count = df_standby_list(pool->runners, pool->seen);
     for (size_t i = 0; i < pool->seen_count; i++) {
         const struct df_standby_view *v = &pool->seen[i];
-        if (v->is_free && (is_over(pool, v, now_ms) || is_unwanted(pool, v, now_ms)))
-            return v;
+        pool->known.runners[i] = (struct df_runner){.run = v->form.run,
+                                                    .digest = v->form.digest,
+                                                    .is_free = v->is_free,
+                                                    .has_step = v->has_step,
+                                                    .waits = v->waits,
+                                                    .has_asked = v->has_asked,
+                                                    .made_ms = v->made_ms,
+                                                    .since_ms = v->since_ms,
+                                                    .quiet_ms = v->quiet_ms};
     }
-    return NULL;
+    pool->known.runner_count = pool->seen_count;
+}
+
+static void note_all(struct df_standby_pool *pool)
+{
+    note_demands(pool);
+    note_runners(pool);
+    pool->known.now_ms = df_mono_ms();
+    pool->known.may_make = !atomic_load(&pool->c->draining);
+    pool->known.taken_ms = pool->taken_ms;
+    pool->known.crowded_until_ms = pool->crowded_until_ms;
+    pool->known.pending_ms = pool->c->s->config->timeout_pending_s * 1000;
+    df_runners_count(&pool->known);
 }
 
 /* ---- the thread ---- */
@@ -183,7 +180,11 @@ static void tell_preparations(const struct df_standby_pool *pool)
 {
     for (size_t i = 0; i < pool->seen_count; i++) {
         const struct df_standby_view *v = &pool->seen[i];
-        const struct df_demand *d = v->is_prepared || v->has_step ? NULL : df_tally_demand(pool, v);
+        const struct df_runner_demand *known =
+            v->is_prepared || v->has_step
+                ? NULL
+                : df_runners_demand_of(&pool->known, &pool->known.runners[i]);
+        const struct df_demand *d = known ? pool->demands[known - pool->known.demands] : NULL;
         struct df_err why = {0};
         if (d && d->preparation &&
             df_standby_prepare(pool->runners, v->id, d->preparation, &why) < 0)
@@ -193,21 +194,18 @@ static void tell_preparations(const struct df_standby_pool *pool)
 
 void df_standby_look(struct df_standby_pool *pool)
 {
-    const struct df_demand *d;
-    const struct df_standby_view *v;
-    pool->seen_count = df_standby_list(pool->runners, pool->seen);
     drop_ended_demands(pool);
-    df_tally_take(pool);
+    note_all(pool);
     tell_preparations(pool);
-    if ((d = missing(pool)))
-        make_missing(pool, d);
-    else if ((v = surplus(pool)))
-        remove_surplus(pool, v);
+    struct df_runners_verdict v = df_runners_next(&pool->known);
+    if (v.next == DF_RUNNERS_MAKE)
+        make_missing(pool, pool->demands[v.index]);
+    else if (v.next == DF_RUNNERS_REMOVE)
+        remove_surplus(pool, &pool->seen[v.index]);
     else if (df_mono_ms() >= pool->swept_ms + SWEEP_MS)
         df_standby_sweep(pool);
     else if (!pool->stopped) {
-        bool refills = df_mono_ms() < pool->taken_ms + REFILL_MS;
-        struct timespec until = df_mono_after_us((refills ? REFILL_MS : LOOK_MS) * INT64_C(1000));
+        struct timespec until = df_mono_after_us(v.wait_ms * INT64_C(1000));
         (void)pthread_cond_timedwait(&pool->changed, &pool->lock, &until);
     }
 }
