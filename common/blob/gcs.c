@@ -66,18 +66,61 @@ static void add_way_out(const struct df_driver_attempt *a, struct df_buf *out)
                                "bucket");
 }
 
-/* A download that is refused with 404 has a plain text, as a page of anybody could: the answer for
- * the object's description is JSON. */
-static int look_for(struct df_driver *d, const struct df_driver_call *download, struct df_err *err)
+/* The answer to a call, in JSON. */
+static int ask(struct df_driver *d, const struct df_driver_call *c, cJSON **ret, struct df_err *err)
 {
-    DF_FREE char *what = df_strf("look for %s", download->name);
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    if (df_driver_send(d, c, &res, err) < 0)
+        return -1;
+    return df_json_parse(df_buf_str(&res.body), res.body.len, ret, err) < 0
+               ? df_err_wrap(err, "%s of %s", c->what, d->bucket.place)
+               : 0;
+}
+
+/* A list shows the newest version alone. */
+static int look_for_version(struct df_driver *d, const struct df_driver_call *download,
+                            struct df_err *err)
+{
     DF_HTTP_RESPONSE struct df_http_response res = {0};
     struct df_driver_call c = {
-        .op = DF_DRIVER_ASK, .name = download->name, .what = what ? what : "look for"};
+        .op = DF_DRIVER_ASK, .name = download->name, .what = "look for a version"};
     df_driver_add_parameter(&c, "fields", "generation");
-    if (download->query_len) /* the generation that is wanted */
-        df_driver_add_parameter(&c, download->query[0].name, download->query[0].value);
+    df_driver_add_parameter(&c, download->query[0].name, download->query[0].value);
     return df_driver_send(d, &c, &res, err);
+}
+
+/* *ret: is there an object of this name? The failure of a bucket that does not exist is its own. */
+static int look_for_object(struct df_driver *d, const char *name, bool *ret, struct df_err *err)
+{
+    DF_FREE char *whole = df_strf("%s%s", d->prefix, name);
+    DF_JSON cJSON *page = NULL;
+    struct df_driver_call c = {.op = DF_DRIVER_LIST, .name = "", .what = "look for an object"};
+    if (!whole)
+        return df_fail_oom(err);
+    df_driver_add_parameter(&c, "fields", "items(name)");
+    df_driver_add_parameter(&c, "maxResults", "1"); /* a name is before those that begin with it */
+    df_driver_add_parameter(&c, "prefix", whole);
+    if (ask(d, &c, &page, err) < 0)
+        return -1;
+    const cJSON *first = cJSON_GetArrayItem(df_json_at(page, "items"), 0);
+    *ret = df_streq(df_json_str(first, "name"), whole);
+    return 0;
+}
+
+/* A download that is refused with 404 has a plain text, as a page of anybody could, and does not tell a
+ * missing object from a missing bucket. 0: it is there. */
+static int look_for(struct df_driver *d, const struct df_driver_call *download, struct df_err *err)
+{
+    bool wants_version = download->query_len, is_there = false;
+    struct df_err why = {0};
+    if (wants_version && (look_for_version(d, download, &why) == 0 || why.cls != DF_ERR_NOT_FOUND))
+        return why.cls == DF_ERR_NONE ? 0 : df_err_pass(err, &why);
+    if (look_for_object(d, download->name, &is_there, err) < 0)
+        return -1;
+    return is_there && !wants_version
+               ? 0
+               : df_fail(err, DF_ERR_NOT_FOUND, "get %s: there is no such object in %s",
+                         download->name, d->bucket.place);
 }
 
 static int recover(struct df_driver *d, const struct df_driver_call *c,
@@ -218,17 +261,6 @@ static int take_generation(const cJSON *item, struct generations *g, struct df_e
         return -1;
     keep_generation(g, &one);
     return 0;
-}
-
-/* The answer to a call, in JSON. */
-static int ask(struct df_driver *d, const struct df_driver_call *c, cJSON **ret, struct df_err *err)
-{
-    DF_HTTP_RESPONSE struct df_http_response res = {0};
-    if (df_driver_send(d, c, &res, err) < 0)
-        return -1;
-    return df_json_parse(df_buf_str(&res.body), res.body.len, ret, err) < 0
-               ? df_err_wrap(err, "%s of %s", c->what, d->bucket.place)
-               : 0;
 }
 
 static int list_page(struct df_driver *d, const char *whole, char **after,

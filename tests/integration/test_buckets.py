@@ -221,6 +221,19 @@ def test_a_page_of_a_proxy_does_not_say_that_there_is_no_state(home, tmp_path, k
             assert "the-content-of-the-state" in home.dayfly("state", "pull", "net").stdout
 
 
+@pytest.mark.parametrize("kind", [S3, GoogleStorage, AzureStorage])
+def test_a_bucket_that_somebody_deletes_is_no_bucket_without_states(home, tmp_path, kind):
+    """The tool takes 404 for an answer, and a plan would create everything again."""
+    with kind(tmp_path / "bucket") as store:
+        home.env.update(store.env)
+        with Server(home, config=store.config()) as server:
+            provision(home)
+            store.lose_bucket()
+            for part in ("", "/lock"):
+                status, _, said = server.request("GET", "/v1/executors/net/state" + part)
+                assert status == 503, (status, said)
+
+
 def test_a_store_that_is_away_for_a_while_delays_a_run_and_loses_nothing(home, s3):
     with serve(home, s3) as server:
         provision(home, "first")

@@ -67,9 +67,14 @@ static struct df_bucket *bucket_at(struct answering_server *server)
 static void a_download_that_is_not_there_is_looked_for(void **state)
 {
     static const struct {
-        unsigned status; /* of the description */
+        unsigned status; /* of the list */
+        const char *body;
         enum df_err_class cls;
-    } rows[] = {{404, DF_ERR_NOT_FOUND}, {200, DF_ERR_RETRY}};
+    } rows[] = {{200, "{}", DF_ERR_NOT_FOUND},
+                {200, "{\"items\":[{\"name\":\"heads/xy\"}]}", DF_ERR_NOT_FOUND},
+                {200, "{\"items\":[{\"name\":\"heads/x\"}]}", DF_ERR_RETRY},
+                {404, "A page of somebody", DF_ERR_RETRY},
+                {404, FAULT, DF_ERR_USER}}; /* the bucket is gone */
     (void)state;
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
         struct answering_server server = {0};
@@ -78,12 +83,13 @@ static void a_download_that_is_not_there_is_looked_for(void **state)
         struct df_err err = {0};
         DF_BUF struct df_buf out = DF_BUF_INIT(DF_KIB);
         will_answer(&server, 404, "No such object");
-        will_answer(&server, rows[i].status, FAULT);
+        will_answer(&server, rows[i].status, rows[i].body);
         assert_int_equal(b->ops->get(b, "heads/x", &out, &version, &err), -1);
         assert_int_equal(err.cls, rows[i].cls);
         assert_int_equal(server.n_asked, 2);
         assert_string_equal(server.asked[0].query, "alt=media");
-        assert_string_equal(server.asked[1].query, "fields=generation");
+        assert_string_equal(server.asked[1].query,
+                            "fields=items(name)&maxResults=1&prefix=heads/x");
         b->ops->close(b);
         answering_close(&server);
     }
@@ -98,6 +104,7 @@ static void so_is_a_version(void **state)
     (void)state;
     will_answer(&server, 404, "No such object");
     will_answer(&server, 404, FAULT);
+    will_answer(&server, 200, "{}");
     assert_int_equal(b->ops->get_kept(b, "heads/x", "17", 0, &out, &err), -1);
     assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
     assert_string_equal(server.asked[1].query, "fields=generation&generation=17");

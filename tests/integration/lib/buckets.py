@@ -8,6 +8,7 @@ import hmac
 import os
 import pathlib
 import random
+import shutil
 import socket
 import ssl
 import subprocess
@@ -72,6 +73,10 @@ class S3:
         s3 = "".join(f"    {key}: {value}\n" for key, value in keys.items())
         return f"blobs:\n  location: s3://blobs{prefix and '/' + prefix}\n  s3:\n{s3}"
 
+    def lose_bucket(self):
+        """Somebody deletes the bucket."""
+        shutil.rmtree(self.files)
+
     def objects(self):
         """Names of all objects that have content."""
         return sorted(str(p.relative_to(self.files)) for p in self.files.rglob("*") if p.is_file() and p.stat().st_size)
@@ -108,6 +113,13 @@ class GoogleStorage:
         dayfly.wait_for("the emulator to listen", self.listens)
         return self
 
+    def lose_bucket(self):
+        """Somebody deletes the bucket: what is in memory goes, and no bucket is made again."""
+        self.__exit__()
+        (self.directory / "data/blobs").rmdir()
+        (self.directory / "data/other").mkdir()
+        self.__enter__()
+
     def listens(self):
         host, _, port = self.address.rpartition(":")
         try:
@@ -141,13 +153,21 @@ class AzureStorage:
         return f"blobs:\n  location: azblob://{self.account}/blobs/prod\n  azblob:\n" + "".join(f"    {k}: {v}\n" for k, v in keys.items())
 
     def __enter__(self):
+        self.start()
+        dayfly.wait_for("the emulator to make its container", self.make_container)
+        return self
+
+    def start(self):
         with open(self.directory / "log", "ab") as log:
             self.process = subprocess.Popen([dayfly.tool("azurite"), "--inMemoryPersistence", "--disableTelemetry", "--silent", "--blobHost", "127.0.0.1",
                                              "--blobPort", self.address.rpartition(":")[2], *self.flags],
                                             env={**os.environ, "AZURITE_ACCOUNTS": f"{self.account}:{self.key}"},
                                             stdin=subprocess.DEVNULL, stdout=log, stderr=log)
-        dayfly.wait_for("the emulator to make its container", self.make_container)
-        return self
+
+    def lose_bucket(self):
+        """Somebody deletes the container: what is in memory goes, and none is made again."""
+        self.__exit__()
+        self.start()
 
     def signature(self, *lines):
         digest = hmac.new(base64.b64decode(self.key), "\n".join(lines).encode(), hashlib.sha256).digest()
