@@ -172,7 +172,6 @@ static const struct row rows[] = {
     {A, EXECUTOR, "{'volumes':[{'name':'v','mountPath':'/v','persistentVolumeClaim':{'claimName':'data'}}]}", "the volume claim \"data\" " OURS},
     {A, EXECUTOR, "{'pluginCache':{'claimName':'data','mountPath':'/c'}}", "the volume claim \"data\" " OURS},
     {A, EXECUTOR, "{'configMapMounts':[{'name':'dfb-5f1c-0','mountPath':'/c'}]}", "the ConfigMap \"dfb-5f1c-0\" " OURS},
-    {A, EXECUTOR, "{'secretMounts':[{'name':'dayfly-0f8fad5b-d9cb-469f-a165-70867728950e','mountPath':'/s'}]}", OURS},
     {A, EXECUTOR, "{'secretMounts':[{'name':'dayfly-tls','mountPath':'/s'},{'name':'dayfly-keys','mountPath':'/t'}]}", NULL},
     {A, RUN, "{'podTemplate':{'spec':{'serviceAccount':'spawner'}}}", "placement.podTemplate.spec.serviceAccount: "},
     {A, RUN, "{'podTemplate':[{},{'spec':{'initContainers':[{'name':'i','envFrom':[{'secretRef':{'name':'dayfly-key'}}]}]}}]}", "placement.podTemplate[1].spec.initContainers[0].envFrom[0].secretRef.name: "},

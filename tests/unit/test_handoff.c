@@ -81,13 +81,12 @@ static void a_handoff_says_one_thing_to_claim_and_how(void **state)
 {
     const struct fixture *f = *state;
     static const char *const cases[][2] = {
-        {"", "one of token, tokenFile, documentFile"},
-        {"'uid':'u-1'", "one of token, tokenFile, documentFile"},
+        {"", "one of token, tokenFile"},
+        {"'uid':'u-1'", "one of token, tokenFile"},
         {"'uid':'u-1','token':'claim','tokenFile':'token'", "one of token, tokenFile"},
         {"'tokenFile':'token'", "no server or uid or standby"},
         {"'token':'claim'", "no server or uid or standby"},
         {"'standby':'standby-1','token':'claim'", "must have tokenFile and no uid"},
-        {"'standby':'standby-1','documentFile':'d'", "must have tokenFile and no uid"},
         {"'uid':'u-1'," STANDBY, "must have tokenFile and no uid"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
