@@ -274,7 +274,8 @@ class Runner:
         return document if status == 200 else None
 
     def offered(self):
-        status, _, body = self.world.server.request("GET", f"/v1/taskactions/{self.run}-apply")
+        status, _, body = self.world.server.request("GET", f"/v1/taskactions/{self.run}-apply", None,
+                                                    {"Authorization": f"Bearer {self.world.home.env['DAYFLY_TOKEN']}"})
         return status == 200 and json.loads(body)["status"].get("engineRef", {}).get("hostUid") == self.plan
 
     def next(self):
