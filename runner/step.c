@@ -486,6 +486,8 @@ static bool step_follow(struct run *r)
         df_warn("no other step in this pod: %s", err.message);
         return false;
     }
+    if (!r->doc)
+        df_info("no apply was given to this pod");
     return r->doc != NULL;
 }
 

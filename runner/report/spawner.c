@@ -157,20 +157,27 @@ static bool asks_again(struct spawner_report *s, const struct df_http_response *
            (answer->status == 404 && df_link_pause(s->link, patience));
 }
 
-/* The spawner answers 204 after some seconds without a step. *ret: false if there will be none. */
+static int64_t deadline_of(int64_t pending_ms)
+{
+    const int64_t now_ms = df_mono_ms();
+    return pending_ms < INT64_MAX - now_ms ? now_ms + pending_ms : INT64_MAX;
+}
+
+/* The spawner answers 204 after some seconds without a step. A request that fails is repeated for
+ * pending_ms of its own: the step may be claimed already. *ret: false if there will be none. */
 static int wait_for_step(struct spawner_report *s, const volatile bool *stop, int64_t pending_ms,
                          bool *ret, struct df_http_response *answer, struct df_err *err)
 {
-    const int64_t now_ms = df_mono_ms();
-    const struct df_patience patience = {
-        pending_ms < INT64_MAX - now_ms ? now_ms + pending_ms : INT64_MAX, stop};
+    const int64_t end_ms = deadline_of(pending_ms);
+    struct df_patience patience = {.stop = stop};
     struct df_err why = {0};
     int sent;
     do {
         df_http_response_free(answer);
+        patience.deadline_ms = deadline_of(pending_ms);
         sent = send_claim(s, &patience, answer, &why);
     } while (sent == 0 && asks_again(s, answer, &patience) && !df_stopped(stop) &&
-             df_mono_ms() < patience.deadline_ms);
+             df_mono_ms() < end_ms);
     int status = sent < 0 ? 0 : answer->status;
     *ret = status == 200 || (status != 410 && status != 202 && status != 204 && !df_stopped(stop));
     if (!*ret)

@@ -73,6 +73,20 @@ static int check_pod(struct df_spawner *s, const char *id, const struct asker *a
     return e->ops->runner->check_pod(e, &job, &pod, err);
 }
 
+/* Code of the plan's module may have read the token of the pod, but not the claimId: it is to wait for
+ * nothing. */
+static int check_request(struct df_spawner *s, const struct df_standby_request *r,
+                         const struct asker *a, struct df_err *err)
+{
+    if (df_step_check_claim_id(r->body, err) < 0 || (a->ref && check_pod(s, r->id, a, err) < 0))
+        return -1;
+    if (!a->plan || df_step_is_held_by(a->plan, r->body, &a->pod))
+        return 0;
+    return df_fail_reason(err, DF_ERR_DENIED, "PodNotOfStep",
+                          "this is not the runner that has claimed step %s",
+                          df_json_str(a->plan, "metadata.name"));
+}
+
 /* ---- the apply of a plan ---- */
 
 static int look_for(struct df_spawner *s, enum df_kind kind, const char *name, const cJSON **ret,
@@ -95,6 +109,11 @@ int df_runner_next(struct df_spawner *s, const cJSON *plan, enum df_shared_pod_n
     return 0;
 }
 
+static int fail_left(struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_RETRY, "NotDecidedYet", "the wait for a step was cut short");
+}
+
 /* What the request of a plan's runner waits for, besides an offer: that there will be none. */
 struct decision {
     struct df_spawner *s;
@@ -107,11 +126,10 @@ static bool is_decided(void *arg)
     const struct decision *d = arg;
     enum df_shared_pod_next next;
     return d->request->gone(d->request->arg) ||
-           df_runner_next(d->s, d->plan, &next, NULL, NULL) < 0 || next != DF_SHARED_POD_WAITS;
+           (df_runner_next(d->s, d->plan, &next, NULL, NULL) == 0 && next != DF_SHARED_POD_WAITS);
 }
 
-/* What is stored says whether this runner has the apply, however the wait ended. A client that has left asks
- * again, and the claim is made for that request. */
+/* What is stored says whether this runner has the apply, however the wait ended. */
 static int wait_for_apply(struct df_spawner *s, const cJSON *plan,
                           const struct df_standby_request *r, struct df_standby_answer *ret,
                           struct df_err *err)
@@ -125,9 +143,8 @@ static int wait_for_apply(struct df_spawner *s, const cJSON *plan,
     if (df_runner_next(s, plan, &next, ret->step, err) < 0)
         return -1;
     if (next == DF_SHARED_POD_WAITS) {
-        if (!df_standby_wait_for_offer(s->standby, &waiting, DF_STANDBY_WAIT_MS) || r->gone(r->arg))
-            return df_fail_reason(err, DF_ERR_RETRY, "NotDecidedYet",
-                                  "the wait for the apply was cut short");
+        if (!df_standby_wait_for_offer(s->standby, &waiting, DF_STANDBY_WAIT_MS))
+            return fail_left(err);
         if (df_runner_next(s, plan, &next, ret->step, err) < 0)
             return -1;
     }
@@ -152,9 +169,13 @@ int df_runner_claim(struct df_spawner *s, const struct df_standby_request *r, cJ
     ASKER struct asker a = {0};
     struct df_standby_answer answer;
     *ret = *ret_preparation = NULL;
-    if (find_asker(s, r->id, r->token, &a, err) < 0 || df_step_check_claim_id(r->body, err) < 0 ||
-        (a.ref && check_pod(s, r->id, &a, err) < 0) || wait_for_step(s, &a, r, &answer, err) < 0)
+    if (find_asker(s, r->id, r->token, &a, err) < 0 || check_request(s, r, &a, err) < 0 ||
+        wait_for_step(s, &a, r, &answer, err) < 0)
         return -1;
     *ret_preparation = answer.preparation;
-    return answer.step[0] ? df_step_claim(s, answer.step, r->token, r->body, ret, err) : 0;
+    if (!answer.step[0])
+        return 0;
+    /* A client that has left asks again: a claim for this request would replace the tokens of that one. */
+    return r->gone(r->arg) ? fail_left(err)
+                           : df_step_claim(s, answer.step, r->token, r->body, ret, err);
 }

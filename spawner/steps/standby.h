@@ -108,8 +108,8 @@ struct df_standby_answer {
  * complete yet; NotDecidedYet: gone() was true. Token and claimId were checked. */
 int df_standby_wait(struct df_standby *b, const struct df_standby_request *r, int64_t wait_ms,
                     struct df_standby_answer *ret, struct df_err *err) DF_MUST_CHECK;
-/* Waits up to wait_ms until the apply of a plan is offered to its runner r->id, gone() is true, or a later
- * request with the same claimId comes: false. */
+/* Waits up to wait_ms until the apply of a plan is offered to its runner r->id, or gone() is true. False: a
+ * later request with the same claimId came. */
 bool df_standby_wait_for_offer(struct df_standby *b, const struct df_standby_request *r,
                                int64_t wait_ms) DF_MUST_CHECK;
 /* *ret: a copy of the ref of this id, which the caller deletes; NULL if it is not in the list. */

@@ -119,6 +119,12 @@ static bool is_holder(const cJSON *task, const struct claim *c)
            (hash_claim_id(c, hash, NULL) == 0 && df_streq(known, hash));
 }
 
+bool df_step_is_held_by(const cJSON *task, const cJSON *body, const struct df_claim_pod *pod)
+{
+    const struct claim c = {.body = body, .pod = pod};
+    return is_holder(task, &c);
+}
+
 static int set_hashes(cJSON *auth, const struct claim *c, struct df_err *err)
 {
     if (df_json_set_str(auth, "step", c->step_hash, err) < 0 ||

@@ -9,6 +9,7 @@
 #ifndef DF_STEPS_STEPS_H
 #define DF_STEPS_STEPS_H
 
+#include "spawner/identity/claim.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/spawner.h"
 
@@ -20,6 +21,8 @@ int df_step_claim(struct df_spawner *s, const char *uid, const char *token, cons
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* USER: the claim request has no good claimId. */
 int df_step_check_claim_id(const cJSON *body, struct df_err *err) DF_MUST_CHECK;
+/* Is this the claim request of the runner that has claimed the step, from the same pod? */
+bool df_step_is_held_by(const cJSON *task, const cJSON *body, const struct df_claim_pod *pod);
 /* Whether the token may claim the step, before a body is read; the errors of df_step_claim(). */
 int df_step_check_claim(struct df_spawner *s, const char *uid, const char *token,
                         struct df_err *err) DF_MUST_CHECK;
