@@ -95,6 +95,8 @@ static cJSON *value_of(const struct df_json_member *m)
         return cJSON_CreateString(df_time_format(m->real_us, text));
     case DF_MEMBER_ITEM:
         return m->item;
+    case DF_MEMBER_END:
+        break;
     }
     DF_BUG("member \"%s\" has no type", m->key);
 }
@@ -104,7 +106,8 @@ static int put_members(cJSON *object, const struct df_json_member *members,
                        struct df_err *err)
 {
     int result = df_check_alloc(object, err);
-    for (const struct df_json_member *m = members; m->key; m++) {
+    for (const struct df_json_member *m = members; m->type != DF_MEMBER_END; m++) {
+        result = result < 0 ? result : df_check_alloc(m->key, err);
         if (result < 0)
             df_json_wipe(m->item); /* may be secret */
         else if (m->type != DF_MEMBER_STR || m->text)

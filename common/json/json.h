@@ -84,10 +84,12 @@ int df_json_set(cJSON *object, const char *key, cJSON *item, struct df_err *err)
 int df_json_set_str(cJSON *object, const char *key, const char *value, struct df_err *err);
 
 /* A member for the two functions below: df_json_object(DF_STR("name", name), DF_NUM("serial", 3)).
- * A NULL string is left out. DF_ITEM hands its item over, also on failure; an item NULL counts as
+ * A NULL string is left out; a NULL key counts as
+ * out of memory. DF_ITEM hands its item over, also on failure; an item NULL counts as
  * out of memory. The arguments are evaluated in any order, and all of them: an item must not depend
  * on another one. */
 enum df_json_member_type {
+    DF_MEMBER_END, /* of a list */
     DF_MEMBER_STR,
     DF_MEMBER_NUM,
     DF_MEMBER_BOOL,
@@ -95,8 +97,8 @@ enum df_json_member_type {
     DF_MEMBER_ITEM
 };
 struct df_json_member {
-    const char *key; /* NULL ends a list */
     enum df_json_member_type type;
+    const char *key;
     const char *text;
     double number;
     int64_t real_us;

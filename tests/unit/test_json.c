@@ -423,6 +423,9 @@ static void members_after_a_missing_item_are_freed(void **state)
     assert_prints(j, "{\"a\":1}");
     assert_null(df_json_object(DF_ITEM("b", NULL), DF_ITEM("c", cJSON_CreateArray())));
     assert_int_equal(df_json_put(NULL, NULL, DF_ITEM("c", cJSON_CreateArray())), -1);
+    assert_int_equal(df_json_put(j, NULL, DF_ITEM(NULL, cJSON_CreateArray()), DF_STR("d", "x")),
+                     -1);
+    assert_prints(j, "{\"a\":1}");
 }
 
 static void what_is_added_to_an_object_that_is_missing_counts_as_no_memory(void **state)
