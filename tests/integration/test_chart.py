@@ -458,9 +458,9 @@ def test_steps_in_a_namespace_of_their_own_have_there_what_they_need_and_the_spa
     assert configuration(docs)["kubernetes"]["stepNamespace"] == "infra-steps"
     subject, = one(docs, "RoleBinding", "df-dayfly-steps")["subjects"]
     assert (subject["name"], subject["namespace"]) == ("df-dayfly", "infra")
-    rights = {r: set(rule["verbs"]) for rule in one(docs, "Role", "df-dayfly-steps")["rules"] for r in rule["resources"] if "patch" not in rule["verbs"]}
+    rights = {r: set(rule["verbs"]) for rule in one(docs, "Role", "df-dayfly-steps")["rules"] for r in rule["resources"]}
     assert rights == {"jobs": {"get", "list", "watch", "create", "delete"}, "pods": {"list", "watch", "delete"}, "persistentvolumeclaims": {"get"}, "namespaces": {"get"},
-                      "secrets": {"create", "delete"}, "events": {"create"} if shape == "sidecar" else {"list", "watch"}}
+                      "events": {"create"} if shape == "sidecar" else {"list", "watch"}}
     # Where the service is, nobody can make it start a pod any more.
     assert not [rule for rule in one(docs, "Role", "df-dayfly")["rules"] if "jobs" in rule["resources"] and "create" in rule["verbs"]]
     assert not [d for d in render("--set", "steps.create=false") if d["kind"] == "Namespace"]

@@ -369,7 +369,7 @@ def test_only_an_admin_hands_out_an_identity_or_serves_every_executor(home):
         home.env["DAYFLY_TOKEN"] = tokens["ada"]
         home.dayfly("secret", "set", "hub", "token", "--executor", "net", input="hub-token")
         for spec, words in (({"provider": "github", "secretRef": {"name": "hub"}}, "only an admin allows every executor"),
-                            ({"provider": "aws", "executors": ["net"], "assumeRole": {"roleArn": ROLE}}, "which only an admin hands out"),
+                            ({"provider": "aws", "executors": ["net"], "assumeRole": {"roleArn": ROLE}}, "which only an admin may grant"),
                             ({"provider": "github", "executors": ["net"], "secretRef": {"name": "roots"}}, 'secret "roots" belongs to root')):
             assert words in send(home, "Integration", "hub", code=1, **spec).stderr
         send(home, "Integration", "hub", provider="github", secretRef={"name": "hub"}, executors=["net", "wide"])
