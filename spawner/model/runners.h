@@ -72,8 +72,8 @@ struct df_runners_verdict {
 /* Counts what the rest is decided by: with hundreds of runners and demands each question is a search in a
  * sorted list. */
 void df_runners_count(struct df_runners *r);
-/* What is next, after df_runners_count(). A step that was taken a runner from goes first: for a moment only
- * what steps need now is made. A runner ahead of an apply holds a place under the limits, and gives it to a
+/* What is next, after df_runners_count(). For a moment after a step took a runner, only what steps need
+ * now is made, so that this step works first. A runner ahead of an apply holds a place under the limits, and gives it to a
  * step that finds none; one of which a person is asked gives it to everybody. */
 struct df_runners_verdict df_runners_next(const struct df_runners *r);
 

@@ -279,7 +279,7 @@ static struct df_task_verdict when_offered(const cJSON *task,
                                            int64_t deadline, int64_t now_us)
 {
     int64_t created = df_task_timeline(task, "created", 0);
-    bool is_standby = !df_json_str(task, "status.engineRef.podUid");
+    bool is_standby = !df_shared_pod_is_of_plan(df_json_at(task, "status.engineRef"));
     if (is_standby && created && created + OFFERED_US < deadline)
         deadline = extend_deadline(created + OFFERED_US, created, observed);
     bool is_over = !is_alive(observed) || observed->gives_up || (deadline && now_us >= deadline);

@@ -13,15 +13,6 @@ static bool has_time(const cJSON *task, const char *name)
     return false;
 }
 
-/* The uid of the pod, from the pod's verified token. A runner with a provisioned document sends no
- * such token: its host name is used, which is the pod's name unless the pod uses the host
- * network. */
-static const char *pod_of(const cJSON *task)
-{
-    const char *uid = df_json_str(task, "status.claimedBy.podUid");
-    return uid ? uid : df_json_str(task, "status.claimedBy.host");
-}
-
 static void fill_runner(const struct df_spawner *s, const cJSON *task, struct df_engine_step *step)
 {
     step->runner.server_url = s->server_url;
@@ -35,7 +26,7 @@ static void fill_runner(const struct df_spawner *s, const cJSON *task, struct df
     step->runner.apply_seconds = df_json_int(task, "spec.keepsPodFor.timeoutSeconds", 0);
     step->was_created = df_json_at(task, "status.engineRef");
     step->was_claimed = df_task_has_runner(task);
-    step->runner.pod = pod_of(task);
+    step->runner.pod = df_json_str(task, "status.claimedBy.podUid"); /* of its verified token */
 }
 
 static void fill_workflow(const cJSON *task, struct df_engine_step *step)
@@ -68,4 +59,15 @@ void df_engine_step_of(const struct df_spawner *s, const cJSON *task, struct df_
         fill_workflow(task, ret);
     else
         fill_runner(s, task, ret);
+}
+
+int df_engine_step_check_pod(struct df_spawner *s, const char *engine,
+                             const struct df_engine_step *step, const struct df_claim_pod *claimant,
+                             struct df_err *err)
+{
+    struct df_engine *e = NULL;
+    const struct df_engine_pod pod = {.name = claimant->name, .uid = claimant->uid};
+    if (df_engine_get_for(&s->engines, engine, step, &e, err) < 0)
+        return -1;
+    return e->ops->runner->check_pod(e, step, &pod, err);
 }

@@ -62,15 +62,11 @@ int df_runner_check(struct df_spawner *s, const char *id, const char *token, str
 static int check_pod(struct df_spawner *s, const char *id, const struct asker *a,
                      struct df_err *err)
 {
-    struct df_engine *e = NULL;
     struct df_engine_step job = {.name = id, .uid = id, .ref = a->ref};
-    const struct df_engine_pod pod = {.name = a->pod.name, .uid = a->pod.uid};
     if (a->plan)
         df_engine_step_of(s, a->plan, &job);
     const char *engine = a->plan ? df_json_str(a->plan, "spec.engine") : s->config->engine;
-    if (df_engine_get_for(&s->engines, engine, &job, &e, err) < 0)
-        return -1;
-    return e->ops->runner->check_pod(e, &job, &pod, err);
+    return df_engine_step_check_pod(s, engine, &job, &a->pod, err);
 }
 
 /* Code of the plan's module may have read the token of the pod, but not the claimId: it is to wait for

@@ -288,20 +288,6 @@ static int claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON *
 
 /* ---- who may claim ---- */
 
-/* The token proves namespace, account and pod. The engine knows whether it made that pod: anybody
- * else who may create pods in the namespace can get a token for the same audience. */
-static int check_pod(struct df_spawner *s, const cJSON *task, const struct df_claim_pod *claimant,
-                     struct df_err *err)
-{
-    struct df_engine *e = NULL;
-    struct df_engine_step step;
-    const struct df_engine_pod pod = {.name = claimant->name, .uid = claimant->uid};
-    df_engine_step_of(s, task, &step);
-    if (df_engine_get_for(&s->engines, df_json_str(task, "spec.engine"), &step, &e, err) < 0)
-        return -1;
-    return e->ops->runner->check_pod(e, &step, &pod, err);
-}
-
 static int find_claimable(struct df_spawner *s, const char *uid, const cJSON **ret,
                           struct df_err *err)
 {
@@ -348,6 +334,14 @@ static int check_host(struct df_spawner *s, const struct claim *c, struct df_err
     return df_fail_reason(err, DF_ERR_DENIED, "PodNotOfStep",
                           "the step was offered to the runner of step %s, and this is another one",
                           df_json_str(host, "metadata.name"));
+}
+
+static int check_pod(struct df_spawner *s, const cJSON *task, const struct df_claim_pod *claimant,
+                     struct df_err *err)
+{
+    struct df_engine_step step;
+    df_engine_step_of(s, task, &step);
+    return df_engine_step_check_pod(s, df_json_str(task, "spec.engine"), &step, claimant, err);
 }
 
 static int claim_in_pod(struct df_spawner *s, const cJSON *task, struct claim *c, cJSON **ret,

@@ -39,7 +39,7 @@ static int begin_call(struct df_engine *e, const struct df_engine_step *step,
     };
     if (df_shared_pod_host_of(step->ref)) {
         ret->host = host_of(step);
-        ret->is_shared = df_json_str(step->ref, "podUid");
+        ret->is_shared = df_shared_pod_is_of_plan(step->ref);
         ret->step = &ret->host;
     }
     const char *recorded = df_json_str(step->ref, "namespace");
