@@ -133,7 +133,6 @@ static int wait_for_apply(struct df_spawner *s, const cJSON *plan,
     struct decision d = {s, plan, r};
     struct df_standby_request waiting = *r;
     enum df_shared_pod_next next;
-    *ret = (struct df_standby_answer){0};
     waiting.gone = is_decided;
     waiting.arg = &d;
     if (df_runner_next(s, plan, &next, ret->step, err) < 0)
@@ -163,7 +162,7 @@ int df_runner_claim(struct df_spawner *s, const struct df_standby_request *r, cJ
                     cJSON **ret_preparation, struct df_err *err)
 {
     ASKER struct asker a = {0};
-    struct df_standby_answer answer;
+    struct df_standby_answer answer = {0};
     *ret = *ret_preparation = NULL;
     if (find_asker(s, r->id, r->token, &a, err) < 0 || check_request(s, r, &a, err) < 0 ||
         wait_for_step(s, &a, r, &answer, err) < 0)

@@ -74,8 +74,10 @@ class S3:
         return f"blobs:\n  location: s3://blobs{prefix and '/' + prefix}\n  s3:\n{s3}"
 
     def lose_bucket(self):
-        """Somebody deletes the bucket."""
-        shutil.rmtree(self.files)
+        """Somebody deletes the bucket, at once: a file may be written at any time."""
+        gone = self.files.with_name("gone")
+        self.files.rename(gone)
+        shutil.rmtree(gone)
 
     def objects(self):
         """Names of all objects that have content."""
