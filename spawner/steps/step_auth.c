@@ -1,7 +1,6 @@
 #include "spawner/steps/step_auth.h"
 
-#include "common/base/clock.h"
-#include "common/crypto/crypto.h"
+#include "common/base/parse.h"
 
 int df_step_check_token(const cJSON *task, const char *which, const char *token, struct df_err *err)
 {
@@ -42,9 +41,19 @@ int df_step_check(struct df_spawner *s, const char *uid, const char *token, stru
     return df_step_check_token(task, "step", token, err);
 }
 
-int df_step_new_token(char ret_token[65], char ret_hash[65], struct df_err *err)
+int df_step_make_token(struct df_spawner *s, const char *uid, const char *claim_id,
+                       const char *which, char ret_token[DF_SHA256_HEX],
+                       char ret_hash[DF_SHA256_HEX], struct df_err *err)
 {
-    if (df_random_hex(ret_token, 32, err) < 0)
+    unsigned char key[DF_KEY_LEN], mac[DF_SHA256_LEN];
+    DF_FREE char *claim = df_strf("%s\n%s\n%s", which, uid, claim_id);
+    if (df_check_alloc(claim, err) < 0 || df_vault_key(s->vault, "step-token", key, err) < 0)
         return -1;
+    int result = df_hmac_sha256(key, sizeof(key), claim, strlen(claim), mac, err);
+    explicit_bzero(key, sizeof(key));
+    if (result < 0)
+        return -1;
+    df_hex(mac, sizeof(mac), ret_token);
+    explicit_bzero(mac, sizeof(mac));
     return df_sha256_hex(ret_token, strlen(ret_token), ret_hash, err);
 }

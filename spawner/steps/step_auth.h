@@ -4,6 +4,7 @@
 #ifndef DF_STEPS_STEP_AUTH_H
 #define DF_STEPS_STEP_AUTH_H
 
+#include "common/crypto/crypto.h"
 #include "spawner/spawner.h"
 
 /* Compares the token with its hash in the TaskAction, in constant time. DENIED for a wrong token.
@@ -23,7 +24,11 @@ int df_step_check(struct df_spawner *s, const char *uid, const char *token,
 
 int df_step_fail_over(struct df_err *err);
 
-/* A new token and its hash. */
-int df_step_new_token(char ret_token[65], char ret_hash[65], struct df_err *err) DF_MUST_CHECK;
+/* The token `which` ("step", "state", "providers") of the runner that has claimed the step with this
+ * id, and its hash. The same claim always gets the same token, so that an answer that comes late takes
+ * nothing from a newer one. Nobody can compute it without the key of the vault. */
+int df_step_make_token(struct df_spawner *s, const char *uid, const char *claim_id,
+                       const char *which, char ret_token[DF_SHA256_HEX],
+                       char ret_hash[DF_SHA256_HEX], struct df_err *err) DF_MUST_CHECK;
 
 #endif

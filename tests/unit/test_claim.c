@@ -79,14 +79,11 @@ static void a_lost_answer_is_repeated_for_a_token_that_was_read_again(void **sta
     renewed.age_s = 1;
     cJSON *first = NULL, *again = NULL;
     int64_t end = 0;
-    struct df_err err;
     assert_int_equal(claim_as(w, s, &pod_a, CLAIM_A, &first, NULL), 0);
     assert_int_equal(claim_as(w, s, &renewed, CLAIM_A, &again, NULL), 0);
-    struct runner lost = runner_of(w, s, first), kept = runner_of(w, s, again);
-    assert_fails(df_step_stream_end(&w->s, s->uid, lost.step_token, DF_STREAM_LOG, &end, &err), err,
-                 DF_ERR_DENIED, "");
-    assert_int_equal(df_step_stream_end(&w->s, s->uid, kept.step_token, DF_STREAM_LOG, &end, NULL),
-                     0);
+    assert_string_equal(df_json_str(first, "stepToken"), df_json_str(again, "stepToken"));
+    struct runner r = runner_of(w, s, first);
+    assert_int_equal(df_step_stream_end(&w->s, s->uid, r.step_token, DF_STREAM_LOG, &end, NULL), 0);
     df_json_wipe(first);
     df_json_wipe(again);
 }

@@ -21,7 +21,8 @@ static char uid[64]; /* of the step */
 static void make_step(const struct world *w, char ret_token[65])
 {
     char hash[65];
-    assert_int_equal(df_step_new_token(ret_token, hash, NULL), 0);
+    assert_int_equal(df_random_hex(ret_token, 32, NULL), 0);
+    assert_int_equal(df_sha256_hex(ret_token, 64, hash, NULL), 0);
     DF_FREE char *text =
         df_strf("{\"apiVersion\":\"" DF_API_VERSION "\",\"kind\":\"TaskAction\",\"metadata\":"
                 "{\"name\":\"net-1-plan\"},\"spec\":{\"action\":\"plan\"},"
@@ -112,7 +113,8 @@ static void a_stranger_gets_nothing(void **state)
     const struct world *w = *state;
     char token[65], other[65], hash[65];
     make_step(w, token);
-    assert_int_equal(df_step_new_token(other, hash, NULL), 0);
+    assert_int_equal(df_random_hex(other, 32, NULL), 0);
+    assert_int_equal(df_sha256_hex(token, 64, hash, NULL), 0);
     REPLY struct reply wrong = fetch(w, other, SOURCE "/index.json");
     expect_problem(&wrong, 401, "Unauthorized");
     DF_FREE char *path = df_strf("/v1/steps/%s/providers/%s/" SOURCE "/index.json", uid, hash);
