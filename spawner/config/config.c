@@ -249,6 +249,12 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
             "kubernetes.stepNamespace: \"%.64s\" is not a name of a namespace: use at most "
             "63 lower-case letters, digits and \"-\"",
             c->kube_step_space);
+    if (!df_is_dns_subdomain(c->workflow_account))
+        return df_fail(
+            err, DF_ERR_USER,
+            "workflows.serviceAccount: \"%.64s\" is not a name of a service account: use "
+            "lower-case letters, digits, \"-\" and \".\"",
+            c->workflow_account);
     if (c->kube_ahead_s && !c->kube_apply_ahead)
         return df_fail(err, DF_ERR_USER,
                        "kubernetes.applyAheadFor: is of use with kubernetes.applyAhead: true only");

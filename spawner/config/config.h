@@ -66,12 +66,13 @@ struct df_config {
     char *azblob_endpoint;           /* blobs.azblob.endpoint; NULL: Azure's */
     char *azblob_ca_file;            /* blobs.azblob.caFile */
 
-    char *kube_config;     /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the
+    char *kube_config;      /* kubernetes.kubeconfig; default: KUBECONFIG, ~/.kube/config, the
                               pod's own account */
-    char *kube_context;    /* kubernetes.context */
-    char *kube_namespace;  /* kubernetes.namespace of the service; default: the configuration's */
-    char *kube_step_space; /* kubernetes.stepNamespace of the Jobs; NULL: the service's */
-    char *kube_image;      /* kubernetes.image of the runner */
+    char *kube_context;     /* kubernetes.context */
+    char *kube_namespace;   /* kubernetes.namespace of the service; default: the configuration's */
+    char *kube_step_space;  /* kubernetes.stepNamespace of the Jobs; NULL: the service's */
+    char *kube_image;       /* kubernetes.image of the runner */
+    char *workflow_account; /* workflows.serviceAccount: of those that name none */
     char *kube_webhook;    /* kubernetes.webhook: the installation has the webhook and the policy of
                               this name, so that stamps are believed (model/stamp.h); or NULL */
     int64_t kube_ttl_s;    /* kubernetes.jobLife: how long ended Jobs are kept */

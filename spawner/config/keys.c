@@ -9,6 +9,7 @@
 #include "common/base/parse.h"
 #include "spawner/model/allow_rule.h"
 #include "spawner/model/secret_source.h"
+#include "spawner/model/workflow.h"
 
 #define WEEK (7 * 24 * 3600)
 #define KEY(key, kind, field, text)                                                                \
@@ -99,6 +100,7 @@ const struct df_key df_keys[] = {
     RULE("admin", "executor", allow[DF_ALLOW_ADMIN][DF_ALLOW_EXECUTOR]),
     RULE("admin", "run", allow[DF_ALLOW_ADMIN][DF_ALLOW_RUN]),
     RULE("admin", "workflow", allow[DF_ALLOW_ADMIN][DF_ALLOW_WORKFLOW]),
+    KEY("workflows.serviceAccount", DF_KEY_STRING, workflow_account, DF_WORKFLOW_SERVICE_ACCOUNT),
     KEY("placement.never.serviceAccounts", DF_KEY_WORDS, never.accounts, NULL),
     KEY("placement.never.secrets", DF_KEY_WORDS, never.secrets, NULL),
     KEY("placement.never.claims", DF_KEY_WORDS, never.claims, NULL),

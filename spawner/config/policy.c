@@ -9,6 +9,7 @@ struct df_allow df_config_allow(const struct df_config *c, const struct df_never
     struct df_allow allow = {.defaults = c->kube_placement,
                              .classes = c->classes,
                              .image = c->kube_image,
+                             .workflow_account = c->workflow_account,
                              .never = never};
     for (int role = 0; role < DF_ALLOW_ROLES; role++)
         for (int level = 0; level < DF_ALLOW_LEVELS; level++)

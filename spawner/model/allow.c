@@ -272,7 +272,7 @@ int df_allow_check_workflow(const struct df_allow *a, const struct df_allow_ask 
     df_never_find(a->never, NULL, workflow, &where, &f);
     df_references(workflow, &where, check_reference, &c);
     if (df_str_empty(df_json_str(workflow, "serviceAccountName")))
-        check_reference(&c, DF_REFERENCE_ACCOUNT, DF_WORKFLOW_SERVICE_ACCOUNT, &account);
+        check_reference(&c, DF_REFERENCE_ACCOUNT, df_allow_workflow_account(a), &account);
     if (resources && may_set(&c, "resources", &where))
         check_resources(&c, resources, &resources_path);
     return df_faults_fail(&f, DF_REASON_PLACEMENT_DENIED, "", err);

@@ -35,6 +35,9 @@ static const char *const isolating[] = {"podTemplate", "podSecurityContext", "se
         [DF_ALLOW_METADATA] = {"*"},                                                               \
     }
 
+/* Stands for the configured one. */
+static const char account_of_workflows[] = DF_WORKFLOW_SERVICE_ACCOUNT;
+
 /* A list that is left out here allows nothing. */
 typedef const char *const names_or_null[MAX_DEFAULTS];
 static names_or_null fallbacks[DF_ALLOW_ROLES][DF_ALLOW_LEVELS][DF_ALLOW_LISTS] = {
@@ -45,8 +48,8 @@ static names_or_null fallbacks[DF_ALLOW_ROLES][DF_ALLOW_LEVELS][DF_ALLOW_LISTS] 
                                    [DF_ALLOW_CONFIG_MAPS] = {"*"},
                                    [DF_ALLOW_VOLUMES] = {PLAIN_VOLUMES}},
             [DF_ALLOW_RUN] = {[DF_ALLOW_FIELDS] = {TO_PLACE}},
-            [DF_ALLOW_WORKFLOW] = {[DF_ALLOW_FIELDS] = {TO_PLACE},
-                                   [DF_ALLOW_ACCOUNTS] = {DF_WORKFLOW_SERVICE_ACCOUNT}},
+            [DF_ALLOW_WORKFLOW] =
+                {[DF_ALLOW_FIELDS] = {TO_PLACE}, [DF_ALLOW_ACCOUNTS] = {account_of_workflows}},
             /* The ConfigMap has the settings that the service gives its steps anyway. */
             [DF_ALLOW_TERRAKUBE] = {[DF_ALLOW_FIELDS] = {"*"},
                                     [DF_ALLOW_CONFIG_MAPS] = {"terrakube-executor-config"},
@@ -56,6 +59,11 @@ static names_or_null fallbacks[DF_ALLOW_ROLES][DF_ALLOW_LEVELS][DF_ALLOW_LISTS] 
 };
 
 /* ---- looking a name up ---- */
+
+const char *df_allow_workflow_account(const struct df_allow *a)
+{
+    return a->workflow_account ? a->workflow_account : DF_WORKFLOW_SERVICE_ACCOUNT;
+}
 
 void df_allow_names(const struct df_allow *a, const struct df_allow_cell *cell,
                     enum df_allow_list list, struct df_allow_names *ret)
@@ -69,7 +77,8 @@ void df_allow_names(const struct df_allow *a, const struct df_allow_cell *cell,
             ret->at[ret->count++] = item->valuestring;
     }
     for (; !said && *fallback; fallback++)
-        ret->at[ret->count++] = *fallback;
+        ret->at[ret->count++] =
+            *fallback == account_of_workflows ? df_allow_workflow_account(a) : *fallback;
 }
 
 static bool is_isolating(const char *field)

@@ -38,6 +38,9 @@ struct df_allow {
                             * of the classes, may always be named */
     const cJSON *classes;
     const char *image; /* kubernetes.image: may always be named, too */
+    const char
+        *workflow_account; /* workflows.serviceAccount; NULL: its default. A writer's workflow
+                                   * may have it, unless a rule says otherwise */
     const struct df_never *never;
 };
 
@@ -45,6 +48,9 @@ struct df_allow_cell {
     enum df_allow_role role;
     enum df_allow_level level;
 };
+
+/* Of a workflow that names no account. Borrowed. */
+const char *df_allow_workflow_account(const struct df_allow *a);
 
 /* The names of a list: those of the configuration, else the defaults. Borrowed. */
 struct df_allow_names {

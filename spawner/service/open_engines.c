@@ -84,6 +84,7 @@ static int open_job(struct df_spawner *s, const struct spaces *spaces, struct df
     const struct df_job_options o = {.kube = s->kube,
                                      .name_space = spaces->steps,
                                      .image = c->kube_image,
+                                     .workflow_account = c->workflow_account,
                                      .ttl_seconds = c->kube_ttl_s,
                                      .never = &s->never,
                                      .has_vault =

@@ -352,7 +352,8 @@ static const struct text texts[] = {
      "If set, only parameters that are true here are passed on."},
     {"workflow.dependencies", "Secrets and ConfigMaps that are mounted at /run/kubernaut."},
     {"workflow.resources", "Requests and limits of its container."},
-    {"workflow.serviceAccountName", "Its service account; by default kubernaut-workflow-runner."},
+    {"workflow.serviceAccountName",
+     "Its service account; by default that of workflows.serviceAccount."},
     {"workflow.timesOutAt", "It ends at this time, whenever it began."},
 };
 

@@ -285,6 +285,24 @@ static void a_workflow_takes_images_and_accounts_that_its_caller_may_take(void *
     }
 }
 
+static void the_configured_account_of_workflows_stands_for_the_default_one(void **state)
+{
+    (void)state;
+    struct policy p;
+    struct df_err err;
+    const struct df_allow_ask ask = {DF_ROLE_WRITE, DF_ALLOW_WORKFLOW, NULL, "workflow"};
+    DF_JSON cJSON *none = json("{'executionBundle':'runner:1'}");
+    DF_JSON cJSON *named = json("{'executionBundle':'runner:1','serviceAccountName':'fixer'}");
+    DF_JSON cJSON *old =
+        json("{'executionBundle':'runner:1','serviceAccountName':'kubernaut-workflow-runner'}");
+    open_policy(&p, DF_ALLOW_WORKFLOW, NULL);
+    p.allow.workflow_account = "fixer";
+    assert_int_equal(df_allow_check_workflow(&p.allow, &ask, none, NULL), 0);
+    assert_int_equal(df_allow_check_workflow(&p.allow, &ask, named, NULL), 0);
+    assert_int_equal(df_allow_check_workflow(&p.allow, &ask, old, &err), -1);
+    close_policy(&p);
+}
+
 static void every_fault_is_named_at_once(void **state)
 {
     (void)state;
@@ -326,6 +344,7 @@ int main(void)
         cmocka_unit_test(what_a_caller_may_set_is_what_the_rule_of_role_and_level_says),
         cmocka_unit_test(only_what_a_change_changes_is_checked),
         cmocka_unit_test(a_workflow_takes_images_and_accounts_that_its_caller_may_take),
+        cmocka_unit_test(the_configured_account_of_workflows_stands_for_the_default_one),
         cmocka_unit_test(every_fault_is_named_at_once),
         cmocka_unit_test(a_rule_is_told_in_one_line),
     };

@@ -310,6 +310,8 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"kubernetes:\n  placement: text\n", ":2: kubernetes.placement: "},
         {"kubernetes: {stepNamespace: Infra_Steps}\n",
          "kubernetes.stepNamespace: \"Infra_Steps\" is not a name of a namespace"},
+        {"workflows: {serviceAccount: Fixer}\n",
+         "workflows.serviceAccount: \"Fixer\" is not a name of a service account"},
         {"kubernetes: {placement: {image: x, nodeSelektor: {a: b}}}\n",
          "kubernetes.placement.nodeSelektor"},
         {"listen: {a: b}\n", ":1: listen: must be a single value"},

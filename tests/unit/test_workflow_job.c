@@ -173,6 +173,7 @@ static const struct df_workflow fixture = {
     .name = "test-wfe",
     .source_namespace = "default",
     .workflow_id = "restart-deployment",
+    .version = "v1.0.0",
     .image = "ghcr.io/kubernaut/workflows/restart:v1.0.0",
     .namespace = "kubernaut-workflows",
     .deadline_seconds = DF_WORKFLOW_DEADLINE_SECONDS,
@@ -195,7 +196,7 @@ static int build(const struct given *g, cJSON **ret, struct df_err *err)
     w.secrets = secrets;
     w.config_maps = maps;
     w.resources = resources;
-    w.service_account = g->service_account;
+    w.service_account = g->service_account ? g->service_account : "kubernaut-workflow-runner";
     return df_workflow_job_build(&w, ret, err);
 }
 
@@ -236,6 +237,7 @@ static void a_job_has_the_name_image_labels_and_environment_of_its_workflow(void
         {"kubernaut.ai/workflow-execution", "test-wfe"},
         {"kubernaut.ai/source-namespace", "default"},
         {"kubernaut.ai/workflow-id", "restart-deployment"},
+        {"kubernaut.ai/workflow-version", "v1.0.0"},
         {"kubernaut.ai/target-resource", "default__deployment__my-app"},
         {"kubernaut.ai/execution-engine", "job"},
     };
@@ -250,13 +252,17 @@ static void a_job_has_the_name_image_labels_and_environment_of_its_workflow(void
 }
 
 /* UT-WE-014-021 */
-static void without_a_service_account_it_is_the_workflow_runners(void **state)
+static void a_workflow_that_names_no_service_account_has_the_configured_one(void **state)
 {
     (void)state;
-    DF_JSON cJSON *none = built((struct given){.target = "default/deployment/another-app"});
-    DF_JSON cJSON *empty = built((struct given){.service_account = ""});
-    assert_at(none, "spec.template.spec.serviceAccountName", "'kubernaut-workflow-runner'");
-    assert_at(empty, "spec.template.spec.serviceAccountName", "'kubernaut-workflow-runner'");
+    static const char *const specs[][2] = {{"{}", "configured"},
+                                           {"{'serviceAccountName':''}", "configured"},
+                                           {"{'serviceAccountName':'its-own'}", "its-own"}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(specs); i++) {
+        DF_JSON cJSON *spec = json(specs[i][0]);
+        const struct df_engine_step step = {.workflow = {.spec = spec}};
+        assert_string_equal(df_workflow_of(&step, "configured").service_account, specs[i][1]);
+    }
 }
 
 /* UT-WE-006-020 to -023, JOB-003, JOB-015 */
@@ -438,6 +444,10 @@ static const struct {
     {"{'status':{'failed':1,'conditions':[{'type':'Failed','status':'True','reason':"
      "'BackoffLimitExceeded','message':'limit'}]}}",
      DF_WORKFLOW_FAILED, "BackoffLimitExceeded", "limit", "False", "Failed", "limit", 0},
+    /* It never had a pod: [H] */
+    {"{'status':{'conditions':[{'type':'Failed','status':'True','reason':'DeadlineExceeded',"
+     "'message':'too long'}]}}",
+     DF_WORKFLOW_FAILED, "DeadlineExceeded", "too long", "Unknown", "", "too long", 0},
     {"{'status':{'failed':1}}", DF_WORKFLOW_RUNNING, "Running", "Job running (0/1 pods active)",
      "False", "Failed", "1 pod(s) failed", 0},
     {"{'status':{}}", DF_WORKFLOW_RUNNING, "Running", "Job running (0/1 pods active)", "Unknown",
@@ -677,7 +687,7 @@ int main(void)
         cmocka_unit_test(engines_are_found_by_name_and_a_miss_names_those_there_are),
         cmocka_unit_test(only_declared_parameters_pass),
         cmocka_unit_test(a_job_has_the_name_image_labels_and_environment_of_its_workflow),
-        cmocka_unit_test(without_a_service_account_it_is_the_workflow_runners),
+        cmocka_unit_test(a_workflow_that_names_no_service_account_has_the_configured_one),
         cmocka_unit_test(dependencies_are_mounted_and_tmp_comes_last),
         cmocka_unit_test(parameters_stand_in_the_environment_as_they_are_called),
         cmocka_unit_test(a_job_is_restricted_limited_and_tried_once),

@@ -7,6 +7,7 @@
 #include "common/base/log.h"
 #include "spawner/engine/job/job_engine.h"
 #include "spawner/model/shared_pod.h"
+#include "spawner/model/workflow.h"
 
 static struct df_job_engine *job_of(struct df_engine *e)
 {
@@ -205,6 +206,7 @@ static void job_close(struct df_engine *e)
     cJSON_Delete(j->rejections);
     free(j->name_space);
     free(j->image);
+    free(j->workflow_account);
     explicit_bzero(j->key, sizeof(j->key));
     free(j);
 }
@@ -243,11 +245,14 @@ static int fill_engine(struct df_job_engine *j, struct df_err *err)
 {
     j->name_space = strdup(j->o.name_space);
     j->image = j->o.image ? strdup(j->o.image) : NULL;
+    j->workflow_account =
+        strdup(j->o.workflow_account ? j->o.workflow_account : DF_WORKFLOW_SERVICE_ACCOUNT);
     j->rejections = cJSON_CreateObject();
-    if (!j->name_space || (j->o.image && !j->image) || !j->rejections)
+    if (!j->name_space || (j->o.image && !j->image) || !j->workflow_account || !j->rejections)
         return df_fail_oom(err);
     j->o.name_space = j->name_space;
     j->o.image = j->image;
+    j->o.workflow_account = j->workflow_account;
     j->has_key = j->o.key;
     if (j->has_key)
         memcpy(j->key, j->o.key, sizeof(j->key));

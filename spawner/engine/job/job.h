@@ -22,10 +22,12 @@
 #include "spawner/model/never.h"
 
 struct df_job_options {
-    struct df_kube *kube;         /* borrowed; must outlive the engine */
-    const char *name_space;       /* of new Jobs; a step whose ref has another one ends there */
-    const char *image;            /* of the runner; NULL: the placement must have one */
-    int64_t ttl_seconds;          /* how long an ended Job stays */
+    struct df_kube *kube;   /* borrowed; must outlive the engine */
+    const char *name_space; /* of new Jobs; a step whose ref has another one ends there */
+    const char *image;      /* of the runner; NULL: the placement must have one */
+    const char
+        *workflow_account; /* of workflows that name none; NULL: DF_WORKFLOW_SERVICE_ACCOUNT */
+    int64_t ttl_seconds;   /* how long an ended Job stays */
     const struct df_never *never; /* what no step may have; borrowed, must outlive the engine */
     bool has_vault;               /* the service keeps its secrets as Secrets of that namespace */
     const unsigned char *key; /* DF_KEY_LEN bytes, copied: proves which Jobs are this service's; or

@@ -17,7 +17,7 @@
 struct df_job_engine {
     struct df_engine engine; /* first: the pointer that callers have */
     struct df_job_options o; /* its strings are the two below */
-    char *name_space, *image;
+    char *name_space, *image, *workflow_account;
     bool has_key; /* o.key was given */
     unsigned char key[DF_KEY_LEN];
     pthread_mutex_t lock; /* guards what follows */

@@ -20,7 +20,7 @@ static int workflow_name(const struct df_engine_step *step, char ret[64], struct
 
 static struct df_workflow workflow_of(const struct df_job_call *c)
 {
-    struct df_workflow w = df_workflow_of(c->step);
+    struct df_workflow w = df_workflow_of(c->step, c->engine->o.workflow_account);
     w.image = w.image ? w.image : c->engine->o.image;
     w.never = c->engine->o.never;
     w.namespace = c->name_space;

@@ -195,8 +195,6 @@ static int put_spec(cJSON *pod_template, const struct df_workflow *w, struct df_
 {
     cJSON *spec = df_json_object_at(pod_template, "spec");
     cJSON *container = df_json_array_at(spec, "containers")->child;
-    const char *account =
-        df_str_empty(w->service_account) ? DF_WORKFLOW_SERVICE_ACCOUNT : w->service_account;
     if (df_str_empty(w->image))
         return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
                               "spec.workflow.executionBundle: no image is configured for the "
@@ -204,7 +202,7 @@ static int put_spec(cJSON *pod_template, const struct df_workflow *w, struct df_
     if (w->resources &&
         df_json_add(container, "resources", cJSON_Duplicate(w->resources, true), err) < 0)
         return -1;
-    if (df_json_add_str(spec, "serviceAccountName", account, err) < 0 ||
+    if (df_json_add_str(spec, "serviceAccountName", w->service_account, err) < 0 ||
         df_json_add_str(container, "image", w->image, err) < 0 || put_env(container, w, err) < 0)
         return -1;
     return put_volumes(spec, w, err);

@@ -120,7 +120,7 @@ static void fill_failed(struct df_workflow_status *s, const cJSON *condition, co
     s->phase = DF_WORKFLOW_FAILED;
     set_text(s->reason, sizeof(s->reason), df_json_str(condition, "reason"));
     set_text(s->message, sizeof(s->message), why ? why : df_json_str(condition, "message"));
-    if (df_streq(s->summary.status, "False") && s->message[0])
+    if (s->message[0])
         set_text(s->summary.message, sizeof(s->summary.message), s->message);
 }
 

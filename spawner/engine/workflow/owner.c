@@ -7,6 +7,7 @@
 
 #define LABEL_NAMESPACE "kubernaut.ai/source-namespace"
 #define LABEL_WORKFLOW "kubernaut.ai/workflow-id"
+#define LABEL_VERSION "kubernaut.ai/workflow-version"
 #define LABEL_TARGET "kubernaut.ai/target-resource"
 
 /* ---- labels ---- */
@@ -60,6 +61,7 @@ int df_workflow_put_labels(cJSON *metadata, const struct df_workflow *w, struct 
     if (df_workflow_put_label(metadata, DF_LABEL_WORKFLOW_EXECUTION, w->name, err) < 0 ||
         df_workflow_put_label(metadata, LABEL_NAMESPACE, w->source_namespace, err) < 0 ||
         df_workflow_put_label(metadata, LABEL_WORKFLOW, w->workflow_id, err) < 0 ||
+        df_workflow_put_label(metadata, LABEL_VERSION, w->version, err) < 0 ||
         df_workflow_put_label(metadata, LABEL_TARGET, w->target, err) < 0)
         return -1;
     cJSON *annotations = df_json_object_at(metadata, "annotations");

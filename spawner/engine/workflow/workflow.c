@@ -3,11 +3,11 @@
 #include "common/base/clock.h"
 #include "common/crypto/crypto.h"
 
-struct df_workflow df_workflow_of(const struct df_engine_step *step)
+struct df_workflow df_workflow_of(const struct df_engine_step *step, const char *account)
 {
     const cJSON *w = step->workflow.spec;
     const char *until = df_json_str(w, "timesOutAt");
-    const char *account = df_json_str(w, "serviceAccountName");
+    const char *named = df_json_str(w, "serviceAccountName");
     int64_t until_us = 0;
     if (!until || df_time_parse(until, &until_us, NULL) < 0)
         until_us = 0;
@@ -15,9 +15,10 @@ struct df_workflow df_workflow_of(const struct df_engine_step *step)
         .name = step->name,
         .source_namespace = step->workflow.name_space,
         .workflow_id = df_json_str(w, "workflowId"),
+        .version = df_json_str(w, "version"),
         .target = step->workflow.target,
         .image = df_json_str(w, "executionBundle"),
-        .service_account = df_str_empty(account) ? DF_WORKFLOW_SERVICE_ACCOUNT : account,
+        .service_account = df_str_empty(named) ? account : named,
         .parameters = df_json_at(w, "parameters"),
         .declared = df_json_at(w, "declaredParameterNames"),
         .secrets = df_json_at(w, "dependencies.secrets"),

@@ -4,7 +4,7 @@
  * names and parameters, owner.c labels and ownership, status.c the result.
  *
  * Contract: kubernaut's workflow executor (its names, labels and summary), without its defects:
- * labels are always valid, and ownership also requires the namespace. Thread rule: pure functions.
+ * labels are always valid, one has the version, and ownership also requires the namespace. Thread rule: pure functions.
  */
 #ifndef DF_ENGINE_WORKFLOW_H
 #define DF_ENGINE_WORKFLOW_H
@@ -17,14 +17,14 @@
 #define DF_LABEL_WORKFLOW_EXECUTION "kubernaut.ai/workflow-execution"
 
 struct df_workflow {
-    const char *name;             /* of the action; NULL or "": no owner */
-    const struct df_never *never; /* what no step may have; or NULL */
-    const char *source_namespace; /* of the action */
-    const char *workflow_id;
-    const char *target;          /* spec.targetResource, unchanged */
-    const char *image;           /* spec.workflow.executionBundle, unchanged; NULL: none is named */
-    const char *service_account; /* NULL or "": DF_WORKFLOW_SERVICE_ACCOUNT */
-    const cJSON *parameters;     /* {NAME: "text"}, or NULL */
+    const char *name;                  /* of the action; NULL or "": no owner */
+    const struct df_never *never;      /* what no step may have; or NULL */
+    const char *source_namespace;      /* of the action */
+    const char *workflow_id, *version; /* or NULL */
+    const char *target;                /* spec.targetResource, unchanged */
+    const char *image; /* spec.workflow.executionBundle, unchanged; NULL: none is named */
+    const char *service_account;
+    const cJSON *parameters;  /* {NAME: "text"}, or NULL */
     const cJSON *declared;    /* {NAME: true}: other parameters are dropped; NULL: all are kept */
     const cJSON *secrets;     /* [{name}], or NULL */
     const cJSON *config_maps; /* [{name}], or NULL */
@@ -40,8 +40,8 @@ struct df_workflow {
 int df_workflow_name(const char *target, char ret[21], struct df_err *err) DF_MUST_CHECK;
 
 /* Everything that the step says. Borrowed from it. image, never, placement and namespace are for the
- * engine to complete. */
-struct df_workflow df_workflow_of(const struct df_engine_step *step);
+ * engine to complete. account: of a workflow that names none. */
+struct df_workflow df_workflow_of(const struct df_engine_step *step, const char *account);
 
 /* Prepares the target for a label: "/" becomes "__", at most 63 bytes. The result may still be an
  * invalid label. */
