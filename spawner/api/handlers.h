@@ -17,6 +17,7 @@ DF_HANDLER(df_get_readyz);
 DF_HANDLER(df_get_metrics);
 DF_HANDLER(df_get_openapi);
 DF_HANDLER(df_get_version);
+DF_HANDLER(df_list_engines);
 
 /* backup.c */
 DF_HANDLER(df_get_backup);

@@ -37,6 +37,7 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/metrics", ANYONE, df_get_metrics),
     ROUTE("GET", "/openapi.yaml", ANYONE, df_get_openapi),
     ROUTE("GET", "/v1/version", ANYONE, df_get_version),
+    ROUTE("GET", "/v1/engines", READ, df_list_engines, ANY_REPLICA),
 
     ROUTE("POST", "/v1/admission/{role}", ANYONE, df_review_admission, BODY(JSON, DF_LIMIT_REVIEW),
           GATE(df_gate_review), .query = "timeout"),

@@ -1,6 +1,6 @@
 /*
  * system.c - handlers about the service itself: health, metrics, OpenAPI, version. /readyz and a
- * metric read the same table `checks`. These routes need no token.
+ * metric read the same table `checks`. These routes need no token, but the list of engines.
  */
 #include "common/kube/lease.h"
 #include "spawner/api/handlers.h"
@@ -68,15 +68,21 @@ static int check_leader(struct df_api *a, struct df_err *err)
     return lease ? df_lease_check(lease, err) : 0;
 }
 
+static int check_engines(struct df_api *a, struct df_err *err)
+{
+    return df_engine_registry_check(&a->s->engines, err);
+}
+
 static const struct {
     const char *name;
     int (*check)(struct df_api *a, struct df_err *err);
     /* What fails for all replicas at once: it is reported and does not fail /readyz, for then no replica
      * would be left that people can ask, and what needs no blob goes on. Or NULL. */
     int (*warn)(struct df_api *a, struct df_err *err);
-} checks[] = {{"store", check_store, NULL},   {"blobs", check_blobs, check_bucket},
-              {"tokens", check_tokens, NULL}, {"certificate", check_certificate, NULL},
-              {"leader", check_leader, NULL}, {"serving", check_serving, NULL}};
+} checks[] = {{"store", check_store, NULL},    {"blobs", check_blobs, check_bucket},
+              {"tokens", check_tokens, NULL},  {"certificate", check_certificate, NULL},
+              {"leader", check_leader, NULL},  {"engines", check_engines, NULL},
+              {"serving", check_serving, NULL}};
 
 enum health { HEALTHY, WARNS, FAILED };
 
@@ -156,4 +162,12 @@ int df_get_version(struct df_request *req, struct df_response *res, struct df_er
     if (!doc)
         return df_fail_oom(err);
     return df_respond_json(res, 200, doc, err);
+}
+
+int df_list_engines(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    cJSON *items = NULL;
+    if (df_engine_list(&req->s->engines, &items, err) < 0)
+        return -1;
+    return df_respond_list(res, items, NULL, err);
 }

@@ -338,8 +338,8 @@ const struct df_command df_commands[] = {
     {"recreate", "EXECUTOR [options]", "Provision an executor again that was destroyed", NULL,
      "dayfly recreate net\n", recreate_options, 1, 1, df_cmd_recreate},
     {"get", "KIND|KIND/NAME|NAME [NAME...]", "List things, or show some of them",
-     "Kinds are executors, runs, taskactions, integrations, secrets and audit; `all` is the first\n"
-     "three. A name without a kind is an executor or a run.\n",
+     "Kinds are executors, runs, taskactions, integrations, secrets, audit and engines; `all` is\n"
+     "the first three. A name without a kind is an executor or a run.\n",
      "dayfly get runs\n"
      "dayfly get runs --executor net --state Failed --limit 5\n"
      "dayfly get executors -l team=net,stage!=dev --sort-by age\n"

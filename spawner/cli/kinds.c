@@ -33,10 +33,17 @@ static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, fals
                                                  {"DETAIL", "detail", DF_CELL_TEXT, true},
                                                  {0}};
 
+static const struct df_column engine_columns[] = {{"NAME", "name", DF_CELL_TEXT, false},
+                                                  {"TAKES", "takes", DF_CELL_LIST, false},
+                                                  {"AVAILABLE", "available", DF_CELL_TEXT, false},
+                                                  {"MESSAGE", "message", DF_CELL_TEXT, false, 1},
+                                                  {0}};
+
 /* What is not a document. */
 static const struct df_shown others[] = {
     {"secrets", "secret", "secrets|secret", "name", NULL, secret_columns, NULL},
     {"audit", "audit", "audit", "at", NULL, audit_columns, NULL},
+    {"engines", "engine", "engines|engine", "name", NULL, engine_columns, NULL},
 };
 
 const struct df_shown *df_shown_nth(size_t n)
@@ -366,7 +373,7 @@ int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret, struct df_err
     return df_cli_list_some(cli, path, 0, ret, err);
 }
 
-/* Finds one item in the list, because secrets and audit entries have no route of their own. */
+/* Finds one item in the list, because secrets, engines and audit entries have no route of their own. */
 static int get_from_list(struct df_cli *cli, const struct df_shown *kind, const char *name,
                          cJSON **ret, struct df_err *err)
 {

@@ -162,6 +162,12 @@ int df_engine_get_for(const struct df_engine_registry *r, const char *name,
                       struct df_err *err) DF_MUST_CHECK;
 /* NULL if no engine of that name is open; name may be NULL. */
 struct df_engine *df_engine_find(const struct df_engine_registry *r, const char *name);
+/* Every engine that there is, for people: [{name, takes: ["runs", "workflows"], available, message}].
+ * message: why it is not available. The caller owns *ret. */
+int df_engine_list(const struct df_engine_registry *r, cJSON **ret,
+                   struct df_err *err) DF_MUST_CHECK;
+/* RETRY if no engine is open. */
+int df_engine_registry_check(const struct df_engine_registry *r, struct df_err *err) DF_MUST_CHECK;
 /* Calls watch() of all engines. */
 int df_engine_registry_watch(const struct df_engine_registry *r, struct df_err *err) DF_MUST_CHECK;
 void df_engine_registry_close(struct df_engine_registry *r);

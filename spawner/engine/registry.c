@@ -63,6 +63,46 @@ int df_engine_get_for(const struct df_engine_registry *r, const char *name,
     return 0;
 }
 
+/* ---- for people ---- */
+
+static int add_words(cJSON *list, const struct df_engine_kind *kind, struct df_err *err)
+{
+    if (kind->takes_runs && df_json_append(list, cJSON_CreateString("runs"), err) < 0)
+        return -1;
+    return kind->takes_workflows ? df_json_append(list, cJSON_CreateString("workflows"), err) : 0;
+}
+
+static int add_engine(cJSON *list, const struct df_engine_kind *kind, bool is_open,
+                      struct df_err *err)
+{
+    static const char why_not[] = "the key engines of the service's configuration does not name it";
+    cJSON *one =
+        df_json_object(DF_STR("name", kind->name), DF_ITEM("takes", cJSON_CreateArray()),
+                       DF_BOOL("available", is_open), DF_STR("message", is_open ? NULL : why_not));
+    if (df_json_append(list, one, err) < 0)
+        return -1;
+    return add_words(df_json_array_at(one, "takes"), kind, err);
+}
+
+int df_engine_list(const struct df_engine_registry *r, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *list = cJSON_CreateArray();
+    for (size_t i = 0; i < DF_ENGINE_COUNT; i++) {
+        const struct df_engine_kind *kind = &df_engine_kinds[i];
+        if (add_engine(list, kind, df_engine_find(r, kind->name), err) < 0)
+            return -1;
+    }
+    *ret = DF_TAKE(list);
+    return 0;
+}
+
+int df_engine_registry_check(const struct df_engine_registry *r, struct df_err *err)
+{
+    return r->count ? 0 : df_fail(err, DF_ERR_RETRY, "no execution engines available");
+}
+
+/* ---- all of them ---- */
+
 int df_engine_registry_watch(const struct df_engine_registry *r, struct df_err *err)
 {
     for (size_t i = 0; i < r->count; i++) {

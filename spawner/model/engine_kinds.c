@@ -1,8 +1,9 @@
 #include "spawner/model/engine_kinds.h"
 
 const struct df_engine_kind df_engine_kinds[DF_ENGINE_COUNT] = {
-    [DF_ENGINE_LOCAL] = {"local", .runs_here = true},
-    [DF_ENGINE_JOB] = {"job", .needs_cluster = true, .runs_pods = true},
+    [DF_ENGINE_LOCAL] = {"local", .runs_here = true, .takes_runs = true},
+    [DF_ENGINE_JOB] = {"job", .needs_cluster = true, .runs_pods = true, .takes_runs = true,
+                       .takes_workflows = true},
 };
 
 const struct df_engine_kind *df_engine_kind_of(const char *name)

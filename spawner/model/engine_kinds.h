@@ -19,6 +19,7 @@ struct df_engine_kind {
                            of the others do not, and others than the service may end them */
     bool runs_pods; /* its runners are pods: they claim with a token of the cluster, and have the
                            tools and plugin cache of their image and placement */
+    bool takes_runs, takes_workflows; /* whose steps it runs */
 };
 
 extern const struct df_engine_kind df_engine_kinds[DF_ENGINE_COUNT];

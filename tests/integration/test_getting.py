@@ -599,3 +599,14 @@ def test_a_word_that_is_nearly_right_is_guessed(three):
     assert "did you mean --auto-approve?" in three.dayfly("run", "one", "--auto-aprove", code=3).stderr
     assert "did you mean three?" in three.dayfly("plan", "thre", code=3).stderr
     assert "did you mean" not in three.dayfly("plan", "something-else", code=3).stderr
+
+
+def test_engines_are_listed_with_what_they_take_and_why_one_is_missing(home):
+    why = "the key engines of the service's configuration does not name it"
+    assert home.json("get", "engines")["items"] == [
+        {"name": "local", "takes": ["runs"], "available": True},
+        {"name": "job", "takes": ["runs", "workflows"], "available": False, "message": why}]
+    table = home.dayfly("get", "engines").stdout
+    assert [line.split()[:3] for line in table.splitlines()[:2]] == [["NAME", "TAKES", "AVAILABLE"], ["local", "runs", "true"]]
+    assert home.json("get", "engine", "job")["message"] == why
+    assert 'engines "tekton": not found' in home.dayfly("get", "engine/tekton", code=1).stderr

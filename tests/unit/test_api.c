@@ -67,11 +67,16 @@ static void probes_answer(void **state)
     REPLY struct reply live = get(w, "/livez", "");
     assert_int_equal(live.status, 200);
     assert_string_equal(live.body, "ok\n");
+    struct df_engine local = {.kind = &df_engine_kinds[DF_ENGINE_LOCAL]};
+    REPLY struct reply without = get(w, "/readyz", "");
+    assert_int_equal(without.status, 503);
+    assert_string_equal(without.body, "[-] engines: no execution engines available\nnot ready\n");
+    assert_int_equal(df_engine_register(&w->s.engines, &local, NULL), 0);
     REPLY struct reply ready = get(w, "/readyz?verbose", "");
     assert_int_equal(ready.status, 200);
     assert_string_equal(
         ready.body, "[+] store ok\n[+] blobs ok\n[+] tokens ok\n[+] certificate ok\n[+] leader ok\n"
-                    "[+] serving ok\nok\n");
+                    "[+] engines ok\n[+] serving ok\nok\n");
 }
 
 static void what_is_wrong_with_a_request_is_said_as_a_problem(void **state)

@@ -35,6 +35,13 @@ static void a_runner_gets_the_handoff_and_its_end_and_result_are_seen(void **sta
     assert_string_equal(df_json_str(handoff, "endpointFile"), "/nowhere/endpoint");
 }
 
+static void it_takes_what_its_row_says(void **state)
+{
+    const struct fixture *f = *state;
+    assert_int_equal(f->e->ops->runner != NULL, f->e->kind->takes_runs);
+    assert_int_equal(f->e->ops->workflow != NULL, f->e->kind->takes_workflows);
+}
+
 static void a_runner_inherits_no_environment_descriptor_or_token_in_argv(void **state)
 {
     struct fixture *f = *state;
@@ -379,6 +386,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_runner_gets_the_handoff_and_its_end_and_result_are_seen),
+        TEST(it_takes_what_its_row_says),
         TEST(a_runner_inherits_no_environment_descriptor_or_token_in_argv),
         TEST(the_runner_leads_a_session_of_its_own),
         TEST(a_runner_that_cannot_be_started_is_an_error_that_names_it),

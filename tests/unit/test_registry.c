@@ -8,6 +8,7 @@
 
 #include "common/base/limits.h"
 #include "spawner/engine/engine.h"
+#include "spawner/engine/job/job.h"
 
 /* ---- the registry ---- */
 
@@ -49,11 +50,49 @@ static void an_engine_is_registered_once_and_the_table_has_an_end(void **state)
     assert_int_equal(err.cls, DF_ERR_LIMIT);
 }
 
+static const char why_not[] = "the key engines of the service's configuration does not name it";
+
+static void people_see_every_engine_and_why_one_is_not_there(void **state)
+{
+    (void)state;
+    struct df_engine local = {.kind = &df_engine_kinds[DF_ENGINE_LOCAL]};
+    struct df_engine_registry r = {0};
+    struct df_err err = {0};
+    DF_JSON cJSON *none = NULL, *one = NULL;
+    assert_int_equal(df_engine_registry_check(&r, &err), -1);
+    assert_string_equal(err.message, "no execution engines available");
+    assert_int_equal(df_engine_list(&r, &none, NULL), 0);
+    assert_string_equal(df_json_str(none->child, "message"), why_not);
+    assert_int_equal(df_engine_register(&r, &local, NULL), 0);
+    assert_int_equal(df_engine_registry_check(&r, NULL), 0);
+    assert_int_equal(df_engine_list(&r, &one, NULL), 0);
+    DF_FREE char *text = df_json_print(one);
+    DF_FREE char *expected =
+        df_strf("[{\"name\":\"local\",\"takes\":[\"runs\"],\"available\":true},"
+                "{\"name\":\"job\",\"takes\":[\"runs\",\"workflows\"],"
+                "\"available\":false,\"message\":\"%s\"}]",
+                why_not);
+    assert_string_equal(text, expected);
+}
+
+static void the_engine_job_takes_what_its_row_says(void **state)
+{
+    (void)state;
+    struct df_engine *e = NULL;
+    const struct df_job_options job = {.name_space = "steps"};
+    assert_int_equal(df_engine_job_new(&job, &e, NULL), 0);
+    assert_int_equal(e->ops->runner != NULL, e->kind->takes_runs);
+    assert_int_equal(e->ops->workflow != NULL, e->kind->takes_workflows);
+    e->ops->close(e);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unknown_engine_is_refused_with_the_names_of_the_known),
         cmocka_unit_test(an_engine_is_registered_once_and_the_table_has_an_end),
+        cmocka_unit_test(people_see_every_engine_and_why_one_is_not_there),
+        cmocka_unit_test(the_engine_job_takes_what_its_row_says),
     };
     return cmocka_run_group_tests_name("registry", tests, NULL, NULL);
 }
