@@ -270,20 +270,21 @@ static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, 
 
 static int make_tokens(struct df_spawner *s, const char *uid, struct claim *c, struct df_err *err)
 {
-    struct df_step_tokens *t = &c->tokens;
     const char *id = df_json_str(c->body, "claimId");
-    if (df_step_make_token(s, uid, id, "step", t->step, c->step_hash, err) < 0 ||
-        df_step_make_token(s, uid, id, "state", t->state, c->state_hash, err) < 0)
+    c->tokens.claim = c->token;
+    if (df_step_make_token(s, uid, id, "step", c->tokens.step, c->step_hash, err) < 0 ||
+        df_step_make_token(s, uid, id, "state", c->tokens.state, c->state_hash, err) < 0)
         return -1;
-    return df_step_make_token(s, uid, id, "providers", t->providers, c->providers_hash, err);
+    return df_step_make_token(s, uid, id, "providers", c->tokens.providers, c->providers_hash, err);
 }
 
 static int claim(struct df_spawner *s, const char *uid, struct claim *c, cJSON **ret,
                  struct df_err *err)
 {
-    c->tokens.claim = c->token;
     int result = make_tokens(s, uid, c, err) < 0 ? -1 : answer_claim(s, uid, c, ret, err);
-    explicit_bzero(&c->tokens, sizeof(c->tokens));
+    explicit_bzero(c->tokens.step, sizeof(c->tokens.step));
+    explicit_bzero(c->tokens.state, sizeof(c->tokens.state));
+    explicit_bzero(c->tokens.providers, sizeof(c->tokens.providers));
     return result;
 }
 
