@@ -72,6 +72,7 @@ UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRC))
 BENCH_BIN := $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCH_SRC))
 TOOL_BIN := $(patsubst tests/tools/%.c,$(B)/tools/%,$(TOOL_SRC))
 FUZZ_BIN := $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
+REPLAY_BIN := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(FUZZ_SRC))
 
 # Commands are shown by what they make; `make V=1` shows them whole.
 ifneq ($(V),1)
@@ -178,11 +179,19 @@ fuzz-programs:
 	@$(MAKE) --no-print-directory VARIANT=fuzz build-fuzz
 ifeq ($(VARIANT),fuzz)
 .PHONY: build-fuzz
-build-fuzz: $(patsubst tests/fuzz/%.c,build/fuzz/%,$(FUZZ_SRC))
+build-fuzz: $(FUZZ_BIN)
 build/fuzz/fuzz_%: build/fuzz/obj/tests/fuzz/fuzz_%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
 	$(SAY) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
 endif
+# The same parsers over their corpora, from what is built for the other tests: `make VARIANT=asan replays`.
+.PHONY: replays
+replays: $(REPLAY_BIN)
+$(B)/fuzz/fuzz_%: $(B)/obj/tests/fuzz/fuzz_%.o $(B)/obj/tests/fuzz/replay.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
+	$(SAY) LD $@
+	$(Q)mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS) -o $@ $(filter %.o,$^) $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS)
+
 ## fuzz a parser for a while: `make fuzz F=json SECONDS=60`
 .PHONY: fuzz
 SECONDS ?= 60
@@ -190,10 +199,10 @@ fuzz: fuzz-programs
 	@mkdir -p build/fuzz/work/$(F)
 	build/fuzz/fuzz_$(F) -max_total_time=$(SECONDS) build/fuzz/work/$(F) tests/fuzz/corpus/$(F)
 
-# What clang warns of in the files that no fuzzer is built from: it need not make code of them.
+# What clang warns of: it need not make code for that.
 ifeq ($(VARIANT),clang)
 .PHONY: warnings
-warnings: $(patsubst %.c,$(B)/obj/%.ok,spawner/main.c runner/main.c $(UNIT_SRC) $(BENCH_SRC) $(TOOL_SRC))
+warnings: $(patsubst %.c,$(B)/obj/%.ok,$(ALL_SRC) $(UNIT_SRC) $(BENCH_SRC) $(TOOL_SRC) $(FUZZ_SRC) tests/fuzz/replay.c)
 $(B)/obj/%.ok: %.c
 	@mkdir -p $(@D)
 	$(SAY) WARN $<
