@@ -12,19 +12,12 @@
 #include "common/blob/blob.h"
 #include "spawner/config/config.h"
 #include "spawner/engine/engine.h"
+#include "spawner/store/removals.h"
 #include "spawner/store/store.h"
 #include "spawner/store/tofu_state/state.h"
 #include "spawner/store/vault/vault.h"
 
 struct df_terrakube_door;
-
-/* steps/removals.h; all zeros: nothing is removed or held off. */
-struct df_removals {
-    pthread_mutex_t lock;
-    pthread_cond_t none; /* active became 0 */
-    unsigned active;     /* removals under way */
-    unsigned held;       /* backups that hold off new ones */
-};
 
 /* steps/waits.h; all zeros: nothing waits. */
 struct df_waits {

@@ -15,7 +15,6 @@
 #include "common/crypto/crypto.h"
 #include "spawner/backup/format.h"
 #include "spawner/model/storage.h"
-#include "spawner/steps/removals.h"
 
 #define PIECE (64 * DF_KIB)
 
@@ -310,7 +309,7 @@ static int begin(struct df_backup *b, struct df_err *err)
 {
     if (df_fs_unnamed(df_blob_tmp_dir(b->s->blobs), &b->sums, err) < 0)
         return -1;
-    df_removals_hold(b->s);
+    df_removals_hold(&b->s->removals);
     b->holds = true;
     return copy_database(b, err);
 }
@@ -345,7 +344,7 @@ void df_backup_end(struct df_backup *b)
     if (b->sums >= 0)
         (void)close(b->sums);
     if (b->holds)
-        df_removals_let_go(b->s);
+        df_removals_let_go(&b->s->removals);
     df_strs_free(&b->keys);
     free(b);
 }

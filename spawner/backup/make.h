@@ -1,7 +1,7 @@
 /*
  * make.h - makes a backup of a service while it works, as a stream of bytes.
  *
- * First the removal of blobs is held off (steps/removals.h). Then the documents are copied as they are
+ * First the removal of blobs is held off (store/removals.h). Then the documents are copied as they are
  * at one moment, and after that the blobs: a blob is stored before the document that names it, so each
  * that a copied document names is there, and so is every state that was acknowledged before. Blobs may
  * be newer than the documents; restore.h deals with that. Format: format.h. Thread rule: one backup,

@@ -13,7 +13,6 @@
 #include "spawner/model/labels.h"
 #include "spawner/requests/owners.h"
 #include "spawner/steps/plans.h"
-#include "spawner/steps/removals.h"
 #include "spawner/steps/streams.h"
 
 #define SECOND INT64_C(1000000)
@@ -95,10 +94,10 @@ static int remove_part(struct look *l, const char *kind, const cJSON *task, remo
                        struct df_err *err)
 {
     struct df_err why = {0};
-    int result = df_removal_begin(l->s, &why);
+    int result = df_removal_begin(&l->s->removals, &why);
     if (result == 0) {
         result = l->dry_run ? 0 : what(l->s, df_json_str(task, "metadata.uid"), &why);
-        df_removal_end(l->s);
+        df_removal_end(&l->s->removals);
     }
     if (result < 0)
         return why.cls == DF_ERR_RETRY ? 0 : df_err_pass(err, &why);
@@ -255,10 +254,10 @@ static int remove_orphans(struct orphans *o, struct df_err *err)
     cJSON_ArrayForEach (item, o->found) {
         if (df_json_str(item, "kept"))
             continue;
-        if (df_removal_begin(o->look.s, err) < 0)
+        if (df_removal_begin(&o->look.s->removals, err) < 0)
             return -1;
         int result = df_blob_delete(o->look.s->blobs, df_json_str(item, "name"), err);
-        df_removal_end(o->look.s);
+        df_removal_end(&o->look.s->removals);
         if (result < 0)
             return -1;
     }

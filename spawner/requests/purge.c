@@ -10,7 +10,6 @@
 #include "spawner/steps/engine_step.h"
 #include "spawner/steps/outputs.h"
 #include "spawner/steps/plans.h"
-#include "spawner/steps/removals.h"
 #include "spawner/steps/streams.h"
 
 static int list_of(struct df_store *s, enum df_kind kind, const char *label_name, const char *value,
@@ -129,14 +128,14 @@ typedef int (*purge)(struct df_spawner *s, const cJSON *doc, struct df_err *err)
 static int as_removal(struct df_spawner *s, enum df_kind kind, const cJSON *doc, purge belongings,
                       const struct df_purge_note *note, struct df_err *err)
 {
-    if (df_removal_begin(s, err) < 0)
+    if (df_removal_begin(&s->removals, err) < 0)
         return -1;
     int result = belongings(s, doc, err);
     if (result == 0 && note)
         note->write(note->arg, kind, doc);
     if (result == 0)
         result = remove_document(s, kind, doc, err);
-    df_removal_end(s);
+    df_removal_end(&s->removals);
     return result;
 }
 

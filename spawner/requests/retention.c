@@ -12,7 +12,6 @@
 #include "spawner/model/task_status.h"
 #include "spawner/requests/leftovers.h"
 #include "spawner/requests/purge.h"
-#include "spawner/steps/removals.h"
 
 enum { PAGE = 500 };
 
@@ -226,14 +225,14 @@ static int prune_versions(struct df_spawner *s, const cJSON *executor, bool dry_
         return 0;
     int64_t open_us = 0;
     if (find_oldest_open(s, df_json_str(executor, "metadata.name"), &open_us, err) < 0 ||
-        df_removal_begin(s, err) < 0)
+        df_removal_begin(&s->removals, err) < 0)
         return -1;
     keep.since_us = df_real_us() - VERSIONS_STAY_US;
     if (open_us && open_us < keep.since_us)
         keep.since_us = open_us;
     int result = df_state_prune(s->states, df_json_str(executor, "metadata.uid"), &keep, dry_run,
                                 ret_count, err);
-    df_removal_end(s);
+    df_removal_end(&s->removals);
     return result;
 }
 

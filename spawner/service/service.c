@@ -372,8 +372,6 @@ static void close_all(struct df_service *s)
     df_kube_free(s->spawner.kube);
     df_never_free(&s->spawner.never);
     df_release_directory(s->lock_fd);
-    (void)pthread_cond_destroy(&s->spawner.removals.none);
-    (void)pthread_mutex_destroy(&s->spawner.removals.lock);
     df_waits_free(&s->spawner.waits);
     (void)pthread_mutex_destroy(&s->spawner.waits.lock);
     df_shown_seen_free(&s->spawner.shown_seen);
@@ -395,11 +393,9 @@ int df_service_start(const struct df_config *config, struct df_service **ret, st
     df_process_protect(); /* from the modules of its steps */
     s->lock_fd = -1;
     s->spawner.config = config;
-    (void)pthread_mutex_init(&s->spawner.removals.lock, NULL);
     (void)pthread_mutex_init(&s->spawner.waits.lock, NULL);
     (void)pthread_mutex_init(&s->spawner.shown_seen.lock, NULL);
     (void)pthread_mutex_init(&s->spawner.held_refs.lock, NULL);
-    (void)pthread_cond_init(&s->spawner.removals.none, NULL);
     if (start(s, err) < 0) {
         close_all(s);
         if (err && err->cls == DF_ERR_NOT_FOUND)

@@ -13,7 +13,6 @@
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
 #include "spawner/model/recipe.h"
-#include "spawner/steps/removals.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/steps.h"
 
@@ -31,10 +30,10 @@ int df_plan_delete(struct df_spawner *s, const char *task_uid, struct df_err *er
 
 int df_plan_discard(struct df_spawner *s, const char *task_uid, struct df_err *err)
 {
-    if (df_removal_begin(s, NULL) < 0)
+    if (df_removal_begin(&s->removals, NULL) < 0)
         return 0;
     int result = df_plan_delete(s, task_uid, err);
-    df_removal_end(s);
+    df_removal_end(&s->removals);
     return result;
 }
 

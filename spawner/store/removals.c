@@ -1,8 +1,7 @@
-#include "spawner/steps/removals.h"
+#include "spawner/store/removals.h"
 
-int df_removal_begin(struct df_spawner *s, struct df_err *err)
+int df_removal_begin(struct df_removals *r, struct df_err *err)
 {
-    struct df_removals *r = &s->removals;
     (void)pthread_mutex_lock(&r->lock);
     bool held = r->held > 0;
     r->active += !held;
@@ -13,18 +12,16 @@ int df_removal_begin(struct df_spawner *s, struct df_err *err)
                 : 0;
 }
 
-void df_removal_end(struct df_spawner *s)
+void df_removal_end(struct df_removals *r)
 {
-    struct df_removals *r = &s->removals;
     (void)pthread_mutex_lock(&r->lock);
     if (--r->active == 0)
         (void)pthread_cond_broadcast(&r->none);
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-void df_removals_hold(struct df_spawner *s)
+void df_removals_hold(struct df_removals *r)
 {
-    struct df_removals *r = &s->removals;
     (void)pthread_mutex_lock(&r->lock);
     r->held++;
     while (r->active)
@@ -32,9 +29,8 @@ void df_removals_hold(struct df_spawner *s)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-void df_removals_let_go(struct df_spawner *s)
+void df_removals_let_go(struct df_removals *r)
 {
-    struct df_removals *r = &s->removals;
     (void)pthread_mutex_lock(&r->lock);
     r->held--;
     (void)pthread_mutex_unlock(&r->lock);

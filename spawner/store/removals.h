@@ -5,19 +5,29 @@
  * not go between the two: whoever removes documents or their blobs begins and ends a removal here.
  * Thread rule: any thread.
  */
-#ifndef DF_STEPS_REMOVALS_H
-#define DF_STEPS_REMOVALS_H
+#ifndef DF_STORE_REMOVALS_H
+#define DF_STORE_REMOVALS_H
 
-#include "spawner/spawner.h"
+#include <pthread.h>
+
+#include "common/base/err.h"
+
+/* All zeros: nothing is removed or held off. */
+struct df_removals {
+    pthread_mutex_t lock; /* guards the rest */
+    pthread_cond_t none;  /* active became 0 */
+    unsigned active;      /* removals under way */
+    unsigned held;        /* backups that hold off new ones */
+};
 
 /* RETRY BackupRunning while somebody holds removals off: try again later. Else the caller ends it
  * with df_removal_end(). Removals may be nested. */
-int df_removal_begin(struct df_spawner *s, struct df_err *err) DF_MUST_CHECK;
-void df_removal_end(struct df_spawner *s);
+int df_removal_begin(struct df_removals *r, struct df_err *err) DF_MUST_CHECK;
+void df_removal_end(struct df_removals *r);
 
 /* Waits until no removal is under way; none begins before df_removals_let_go(). Any number of callers
  * at a time. */
-void df_removals_hold(struct df_spawner *s);
-void df_removals_let_go(struct df_spawner *s);
+void df_removals_hold(struct df_removals *r);
+void df_removals_let_go(struct df_removals *r);
 
 #endif
