@@ -5,42 +5,17 @@
 #ifndef DF_SPAWNER_H
 #define DF_SPAWNER_H
 
-#include <pthread.h>
-
-#include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/blob/blob.h"
 #include "spawner/config/config.h"
 #include "spawner/engine/engine.h"
+#include "spawner/store/memory.h"
 #include "spawner/store/removals.h"
 #include "spawner/store/store.h"
 #include "spawner/store/tofu_state/state.h"
 #include "spawner/store/vault/vault.h"
 
 struct df_terrakube_door;
-
-/* steps/waits.h; all zeros: nothing waits. */
-struct df_waits {
-    pthread_mutex_t lock;
-    struct df_wait *list;
-    size_t count, room;
-    struct df_log_gate unnoted; /* lines about documents that could not be written */
-};
-
-/* steps/shown_seen.h; all zeros: nothing is kept. */
-struct df_shown_seen {
-    pthread_mutex_t lock;
-    struct df_shown_seen_place {
-        char step_uid[64];
-        char *text;                /* owned; NULL: free */
-    } places[DF_LIMIT_SHOWN_SEEN]; /* guarded by lock */
-};
-
-/* journal/held_refs.h; all zeros: none is held. */
-struct df_held_refs {
-    pthread_mutex_t lock;
-    struct df_held_ref *first;
-};
 
 struct df_spawner {
     const struct df_config *config;
@@ -49,9 +24,8 @@ struct df_spawner {
     struct df_blob *blobs;
     struct df_states *states;
     struct df_removals removals;
-    struct df_waits waits;
-    struct df_shown_seen shown_seen;
-    struct df_held_refs held_refs;
+    struct df_memory memory;
+    struct df_log_gate unwritten_waits; /* lines about waits that no document says */
     struct df_engine_registry engines;
     struct df_control *control;
     struct df_journal *journal;

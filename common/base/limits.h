@@ -263,9 +263,9 @@
 #define DF_LIMIT_LABELS 100
 #define DF_LIMIT_BLOB_HEADS 64     /* of growing blobs and locks, in memory: at most 64 KiB each */
 #define DF_LIMIT_BLOB_OUTLINES 256 /* of other blobs: 300 bytes each, of a large one 6 KiB */
-#define DF_LIMIT_SHOWN_SEEN 32     /* steps that end at once, and mask their outputs */
-#define DF_LIMIT_SHOWN_SEEN_BYTES (32 * DF_KIB) /* of each, in memory */
-#define DF_LIMIT_AWAITING 256                   /* runs that are woken when their executor comes */
+#define DF_LIMIT_READ_OUTPUTS 32   /* steps that end at once, and mask their outputs */
+#define DF_LIMIT_READ_OUTPUTS_BYTES (32 * DF_KIB) /* of each, in memory */
+#define DF_LIMIT_AWAITING 256      /* runs that are woken when their executor comes */
 #define DF_LIMIT_WAITS 16384       /* things that fail, of steps at once: 200 bytes each */
 #define DF_LIMIT_STANDBY 256       /* runners that wait for a step: a pod each */
 #define DF_LIMIT_TOLERATIONS 100   /* of one pod; all levels together */

@@ -78,7 +78,7 @@ static int adopt_wait(const cJSON *task, void *arg, struct df_err *err)
 {
     struct df_control *c = arg;
     (void)err;
-    df_wait_adopt(c->s, task);
+    df_memory_adopt_wait(&c->s->memory, task);
     return 0;
 }
 
@@ -197,7 +197,6 @@ int df_control_new(struct df_spawner *s, struct df_control **ret, struct df_err 
     if (!c)
         return df_fail_oom(err);
     c->s = s;
-    df_awaiting_init(&c->awaiting);
     c->passes = df_metric_counter("dayfly_control_passes_total",
                                   "Looks at a document by the control loop.", "kind,result");
     if (df_queue_new(&c->queue, err) < 0 || df_slots_init(&c->slots, s, c->queue, err) < 0 ||
@@ -221,7 +220,6 @@ void df_control_free(struct df_control *c)
     df_store_unwatch(c->s->store, on_change, c);
     df_queue_free(c->queue);
     df_slots_free(&c->slots);
-    df_awaiting_free(&c->awaiting);
     df_strs_free(&c->held);
     free(c->workers);
     free(c);

@@ -10,6 +10,7 @@ int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_w
                           struct df_err *err)
 {
     DF_SHARED const cJSON *executor = NULL;
+    char run[64];
     bool done = false;
     if (df_store_look_for(c->s->store, DF_KIND_EXECUTOR, name, &executor, err) < 0)
         return -1;
@@ -18,7 +19,8 @@ int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_w
     if (df_vanished_settle(c, executor, err) < 0 ||
         df_applied_executor(c, executor, &done, ret_wake_us, err) < 0)
         return -1;
-    df_awaiting_wake(&c->awaiting, name, c->queue);
+    while (df_memory_take_awaiting(&c->s->memory, name, run))
+        df_queue_wake(c->queue, DF_KIND_RUN, run);
     if (done || !df_json_at(executor, "status.deleting"))
         return 0;
     return df_deleted_remove_executor(c, executor, err);

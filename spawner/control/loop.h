@@ -17,7 +17,6 @@
 #include <stdatomic.h>
 
 #include "common/base/strs.h"
-#include "spawner/control/awaiting.h"
 #include "spawner/control/control.h"
 #include "spawner/control/queue.h"
 #include "spawner/control/slots.h"
@@ -42,7 +41,6 @@ struct df_control {
     struct df_strs
         held; /* uids of what a restore left and nobody could cancel; fixed by the start */
     struct df_slots slots;
-    struct df_awaiting awaiting;
     struct df_reporter *reporter;         /* NULL: no State Service */
     struct df_periodic *hourly;           /* applies retention */
     struct df_periodic *bell;             /* NULL: there is no Terrakube */

@@ -8,7 +8,6 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
-#include "spawner/journal/held_refs.h"
 #include "spawner/model/model.h"
 
 /* ---- metrics ---- */
@@ -153,21 +152,31 @@ static void report_entries(const cJSON *task, int from)
 
 struct observed {
     struct df_spawner *s;
-    df_store_change change; /* NULL: writes what is held, if there is something */
+    df_store_change change; /* NULL: writes the reference, if there is one */
     void *arg;
-    int size;        /* of the history, before the change */
-    bool takes_held; /* the write has the reference that was held */
+    int size;       /* of the history, before the change */
+    bool takes_ref; /* the write has the reference that was in memory */
 };
+
+/* Sets status.engineRef to the reference of this attempt that nobody has written yet. *ret_due_us: real time
+ * at which it is to be written; 0: there is none. */
+static int add_ref(struct df_spawner *s, cJSON *task, int64_t *ret_due_us, struct df_err *err)
+{
+    cJSON *ref;
+    if (df_memory_get_ref(&s->memory, task, &ref, ret_due_us, err) < 0)
+        return -1;
+    return ref ? df_json_set(df_json_object_at(task, "status"), "engineRef", ref, err) : 0;
+}
 
 static int observe_change(cJSON *task, void *arg, struct df_err *err)
 {
     struct observed *o = arg;
     int64_t due_us;
     o->size = history_size(task);
-    if (df_held_ref_add(o->s, task, &due_us, err) < 0)
+    if (add_ref(o->s, task, &due_us, err) < 0)
         return -1;
     int result = o->change ? o->change(task, o->arg, err) : !due_us;
-    o->takes_held = due_us && result == 0;
+    o->takes_ref = due_us && result == 0;
     return result;
 }
 
@@ -178,17 +187,48 @@ int df_task_modify(struct df_spawner *s, const char *name, df_store_change chang
     DF_JSON cJSON *task = NULL;
     if (df_store_modify(s->store, DF_KIND_TASK_ACTION, name, observe_change, &o, &task, err) < 0)
         return -1;
-    if (o.takes_held)
-        df_held_ref_drop(s, task);
+    if (o.takes_ref)
+        df_memory_drop_ref(&s->memory, task);
     report_entries(task, o.size);
     if (ret)
         *ret = DF_TAKE(task);
     return 0;
 }
 
-int df_task_write_held(struct df_spawner *s, const char *name, struct df_err *err)
+int df_task_write_ref(struct df_spawner *s, const char *name, struct df_err *err)
 {
     return df_task_modify(s, name, NULL, NULL, NULL, err);
+}
+
+/* Nobody has the reference in memory, but maybe it was written since the caller has read the document. */
+static int look_again(struct df_spawner *s, const cJSON **task, struct df_err *err)
+{
+    DF_SHARED const cJSON *now = NULL;
+    if (df_json_at(*task, "status.engineRef") || !df_json_str(*task, "status.auth.claim"))
+        return 0;
+    if (df_store_look_for(s->store, DF_KIND_TASK_ACTION, df_json_str(*task, "metadata.name"), &now,
+                          err) < 0)
+        return -1;
+    if (!df_streq(df_json_str(now, "metadata.uid"), df_json_str(*task, "metadata.uid")))
+        return 0;
+    df_shared_drop(*task);
+    *task = DF_TAKE(now);
+    return 0;
+}
+
+int df_task_show_ref(struct df_spawner *s, const cJSON **task, int64_t *ret_due_us,
+                     struct df_err *err)
+{
+    DF_JSON cJSON *ref = NULL, *with = NULL;
+    if (df_memory_get_ref(&s->memory, *task, &ref, ret_due_us, err) < 0)
+        return -1;
+    if (!ref)
+        return look_again(s, task, err);
+    with = df_shared_own(DF_TAKE(*task));
+    if (df_check_alloc(with, err) < 0 ||
+        df_json_set(df_json_object_at(with, "status"), "engineRef", DF_TAKE(ref), err) < 0)
+        return -1;
+    return df_check_alloc(*task = df_shared_new(DF_TAKE(with)), err);
 }
 
 int df_task_create(struct df_spawner *s, const cJSON *task, cJSON **ret, struct df_err *err)

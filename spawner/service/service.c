@@ -27,17 +27,14 @@
 #include "spawner/http/forward.h"
 #include "spawner/identity/claim.h"
 #include "spawner/identity/local_token.h"
-#include "spawner/journal/held_refs.h"
 #include "spawner/journal/journal.h"
 #include "spawner/requests/deletions.h"
 #include "spawner/service/hold_directory.h"
 #include "spawner/service/open_blobs.h"
 #include "spawner/service/open_engines.h"
 #include "spawner/service/probe_blobs.h"
-#include "spawner/steps/shown_seen.h"
 #include "spawner/steps/standby.h"
 #include "spawner/steps/terrakube.h"
-#include "spawner/steps/waits.h"
 #include "spawner/store/vault/open_sources.h"
 
 struct df_service {
@@ -372,12 +369,7 @@ static void close_all(struct df_service *s)
     df_kube_free(s->spawner.kube);
     df_never_free(&s->spawner.never);
     df_release_directory(s->lock_fd);
-    df_waits_free(&s->spawner.waits);
-    (void)pthread_mutex_destroy(&s->spawner.waits.lock);
-    df_shown_seen_free(&s->spawner.shown_seen);
-    (void)pthread_mutex_destroy(&s->spawner.shown_seen.lock);
-    df_held_refs_free(&s->spawner.held_refs);
-    (void)pthread_mutex_destroy(&s->spawner.held_refs.lock);
+    df_memory_free(&p->memory);
     df_terrakube_door_close(p->terrakube);
     df_str_wipe(&p->local_token);
     free(p->server_url);
@@ -393,9 +385,6 @@ int df_service_start(const struct df_config *config, struct df_service **ret, st
     df_process_protect(); /* from the modules of its steps */
     s->lock_fd = -1;
     s->spawner.config = config;
-    (void)pthread_mutex_init(&s->spawner.waits.lock, NULL);
-    (void)pthread_mutex_init(&s->spawner.shown_seen.lock, NULL);
-    (void)pthread_mutex_init(&s->spawner.held_refs.lock, NULL);
     if (start(s, err) < 0) {
         close_all(s);
         if (err && err->cls == DF_ERR_NOT_FOUND)

@@ -11,7 +11,6 @@
 #include "common/crypto/crypto.h"
 #include "spawner/model/recipe.h"
 #include "spawner/steps/outputs.h"
-#include "spawner/steps/shown_seen.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/steps.h"
 
@@ -298,7 +297,7 @@ int df_step_get_shown(struct df_spawner *s, const char *uid, const char *token, 
         add_missing_of(s, task, &k, missing, err) < 0)
         return -1;
     if (missing->child || df_recipe_step_of(task)->writes) /* else its runner sends nothing */
-        df_shown_seen_keep(&s->shown_seen, uid, k.seen);
+        df_memory_put_outputs(&s->memory, task, k.seen);
     *ret = DF_TAKE(missing);
     return 0;
 }
@@ -329,7 +328,7 @@ int df_step_put_shown(struct df_spawner *s, const char *uid, const char *token, 
     if (df_step_open(s, uid, token, &task, err) < 0 || df_outputs_read(path, &sent, err) < 0)
         return -1;
     const char *executor = df_json_str(task, "spec.executorRef.uid");
-    k.seen = df_shown_seen_take(&s->shown_seen, uid);
+    k.seen = df_memory_take_outputs(&s->memory, uid);
     if ((!k.seen && know(s, executor, &k, err) < 0) || merge(&k, sent, all, err) < 0)
         return -1;
     DF_FREE char *text = df_json_print_nul(all);

@@ -14,7 +14,6 @@
 #include "common/crypto/crypto.h"
 #include "common/crypto/jwt.h"
 #include "spawner/identity/claim.h"
-#include "spawner/journal/held_refs.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/shared_pod.h"
@@ -243,7 +242,8 @@ static void tell_silence(struct df_spawner *s, const cJSON *task, const struct c
     const struct df_wait_case w = document_of(uid);
     int64_t since_us = asked_since(task);
     struct df_err why = {0};
-    if (c->now_us - since_us < DF_WAIT_TOLD_MS * INT64_C(1000) || df_wait_fails(s, &w))
+    if (c->now_us - since_us < DF_WAIT_TOLD_MS * INT64_C(1000) ||
+        df_memory_has_wait(&s->memory, &w))
         return;
     (void)df_fail(&why, DF_ERR_RETRY,
                   "its document is not made yet: the storage or a source of secrets stays silent");
@@ -296,7 +296,7 @@ static int find_claimable(struct df_spawner *s, const char *uid, const cJSON **r
     DF_SHARED const cJSON *task = NULL;
     int64_t due_us;
     if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, uid, &task, err) < 0 ||
-        df_held_ref_show(s, &task, &due_us, err) < 0)
+        df_task_show_ref(s, &task, &due_us, err) < 0)
         return -1;
     if (df_task_is_workflow(task)) /* its pods may have a valid token, but there is no document */
         return df_fail(err, DF_ERR_NOT_FOUND, "taskaction %s has no runner",

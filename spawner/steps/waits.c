@@ -1,7 +1,6 @@
 /*
- * waits.c - read df_wait_failed() and df_wait_passed() first. An entry of the list is one thing
- * that fails for one document. The list is used under its lock; documents are changed without it
- * (change()). A case with is_aside is shown as well, and is never a reason for the step to end.
+ * waits.c - read df_wait_failed() and df_wait_passed() first. A case with is_aside is shown as well, and
+ * is never a reason for the step to end.
  */
 #include "spawner/steps/waits.h"
 
@@ -13,113 +12,6 @@
 #include "spawner/journal/transitions.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/waiting.h"
-
-struct df_wait {
-    enum df_kind kind;
-    char name[64], uid[64];
-    const void *what; /* NULL: adopted, anything ends it */
-    bool is_aside;
-    int64_t since_us;
-};
-
-/* ---- the list; under its lock ---- */
-
-static bool is_of(const struct df_wait *w, enum df_kind kind, const char *name, const char *uid)
-{
-    return w->kind == kind && df_streq(name ? w->name : w->uid, name ? name : uid);
-}
-
-static bool is_case(const struct df_wait *w, const struct df_wait_case *c)
-{
-    return is_of(w, c->kind, c->name, c->uid) && (!w->what || w->what == c->what);
-}
-
-static void remove_at(struct df_waits *all, size_t i)
-{
-    all->list[i] = all->list[--all->count];
-}
-
-static bool has_room(struct df_waits *all)
-{
-    if (all->count == DF_LIMIT_WAITS)
-        return false;
-    if (all->count < all->room)
-        return true;
-    size_t room = all->room ? 2 * all->room : 16;
-    struct df_wait *list = reallocarray(all->list, room, sizeof(*list));
-    if (!list)
-        return false;
-    all->list = list;
-    all->room = room;
-    return true;
-}
-
-static void add(struct df_waits *all, const struct df_wait *like, const cJSON *doc)
-{
-    const char *name = df_json_str(doc, "metadata.name"), *uid = df_json_str(doc, "metadata.uid");
-    if (!name || !uid || !has_room(all))
-        return;
-    struct df_wait *w = &all->list[all->count++];
-    *w = *like;
-    (void)snprintf(w->name, sizeof(w->name), "%s", name);
-    (void)snprintf(w->uid, sizeof(w->uid), "%s", uid);
-}
-
-static struct df_wait *find_case(struct df_waits *all, const struct df_wait_case *c)
-{
-    for (size_t i = 0; i < all->count; i++)
-        if (is_case(&all->list[i], c))
-            return &all->list[i];
-    return NULL;
-}
-
-/* Since when the case fails. It is added if it is new. */
-static int64_t since_of(struct df_waits *all, const struct df_wait_case *c, const cJSON *doc,
-                        int64_t began_us)
-{
-    (void)pthread_mutex_lock(&all->lock);
-    struct df_wait *w = find_case(all, c);
-    if (w) {
-        w->what = c->what;
-        began_us = w->since_us;
-    } else {
-        const struct df_wait new = {
-            .kind = c->kind, .what = c->what, .is_aside = c->is_aside, .since_us = began_us};
-        add(all, &new, doc);
-    }
-    (void)pthread_mutex_unlock(&all->lock);
-    return began_us;
-}
-
-/* Removes the case. True if status.waiting must be cleared: nothing else of this document fails, or only
- * things that go on aside, which then set it again without a reason. name: that of the document. */
-static bool take_out(struct df_waits *all, const struct df_wait_case *c, char name[64])
-{
-    bool was_told = false, others = false;
-    (void)pthread_mutex_lock(&all->lock);
-    for (size_t i = all->count; i-- > 0;) {
-        const struct df_wait *w = &all->list[i];
-        if (!is_of(w, c->kind, c->name, c->uid))
-            continue;
-        if (!is_case(w, c)) {
-            others = others || c->is_aside || !w->is_aside;
-            continue;
-        }
-        memcpy(name, w->name, sizeof(w->name));
-        was_told = true;
-        remove_at(all, i);
-    }
-    (void)pthread_mutex_unlock(&all->lock);
-    return was_told && !others;
-}
-
-static bool is_empty(struct df_waits *all)
-{
-    (void)pthread_mutex_lock(&all->lock);
-    bool empty = all->count == 0;
-    (void)pthread_mutex_unlock(&all->lock);
-    return empty;
-}
 
 /* ---- the document ---- */
 
@@ -156,7 +48,7 @@ static void change(struct df_spawner *s, enum df_kind kind, const char *name, df
                      : df_store_modify(s->store, kind, name, how, arg, NULL, &why);
     unsigned skipped = 0;
     if (result < 0 && why.cls != DF_ERR_NOT_FOUND &&
-        df_log_gate_passes(&s->waits.unnoted, df_mono_us(), &skipped))
+        df_log_gate_passes(&s->unwritten_waits, df_mono_us(), &skipped))
         df_warn("%s %s: its status.waiting cannot be written: %s (%u such lines before it are left "
                 "out)",
                 df_kind_name(kind), name, why.message, skipped);
@@ -212,7 +104,7 @@ void df_wait_failed(struct df_spawner *s, const struct df_wait_case *c, int64_t 
     if (!can_wait(c->kind) || !is_wait(why) || find(s, c, &doc) < 0 || !doc ||
         df_task_is_final(doc))
         return;
-    struct note n = {why, reason_of(s, c, why), since_of(&s->waits, c, doc, began_us)};
+    struct note n = {why, reason_of(s, c, why), df_memory_add_wait(&s->memory, c, doc, began_us)};
     if (df_real_us() - n.since_us >= DF_WAIT_TOLD_MS * INT64_C(1000))
         change(s, c->kind, df_json_str(doc, "metadata.name"), set_waiting, &n);
 }
@@ -221,38 +113,9 @@ void df_wait_passed(struct df_spawner *s, const struct df_wait_case *c)
 {
     char name[64];
     /* The pass of a run has written what its run waits for, or that it waits for nothing. */
-    if (can_wait(c->kind) && !is_empty(&s->waits) && take_out(&s->waits, c, name) &&
+    if (can_wait(c->kind) && df_memory_end_wait(&s->memory, c, name) &&
         c->kind == DF_KIND_TASK_ACTION)
         change(s, c->kind, name, clear_waiting, NULL);
-}
-
-bool df_wait_fails(struct df_spawner *s, const struct df_wait_case *c)
-{
-    (void)pthread_mutex_lock(&s->waits.lock);
-    bool fails = find_case(&s->waits, c) != NULL;
-    (void)pthread_mutex_unlock(&s->waits.lock);
-    return fails;
-}
-
-void df_wait_forget(struct df_spawner *s, enum df_kind kind, const char *name)
-{
-    struct df_waits *all = &s->waits;
-    (void)pthread_mutex_lock(&all->lock);
-    for (size_t i = all->count; i-- > 0;)
-        if (is_of(&all->list[i], kind, name, NULL))
-            remove_at(all, i);
-    (void)pthread_mutex_unlock(&all->lock);
-}
-
-void df_wait_adopt(struct df_spawner *s, const cJSON *task)
-{
-    struct df_waits *all = &s->waits;
-    const struct df_wait told = {.kind = DF_KIND_TASK_ACTION, .since_us = df_waiting_since(task)};
-    if (!df_waiting_of(task))
-        return;
-    (void)pthread_mutex_lock(&all->lock);
-    add(all, &told, task);
-    (void)pthread_mutex_unlock(&all->lock);
 }
 
 /* What a tool or runner reports whose requests to the storage failed. */
@@ -304,11 +167,4 @@ int df_wait_explain(struct df_spawner *s, const cJSON *task, const cJSON *result
         return -1;
     *ret = DF_TAKE(copy);
     return 0;
-}
-
-void df_waits_free(struct df_waits *w)
-{
-    free(w->list);
-    w->list = NULL;
-    w->count = w->room = 0;
 }

@@ -3,7 +3,7 @@
  *
  * A backup copies the documents first and their blobs then. A blob that a copied document names must
  * not go between the two: whoever removes documents or their blobs begins and ends a removal here.
- * Thread rule: any thread.
+ * It counts, and remembers nothing about one document, as memory.h does. Thread rule: any thread.
  */
 #ifndef DF_STORE_REMOVALS_H
 #define DF_STORE_REMOVALS_H

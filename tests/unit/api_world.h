@@ -108,6 +108,7 @@ static inline int tear_down(void **state)
     df_api_stop(w->api);
     df_control_stop(w->s.control, false);
     df_control_free(w->s.control);
+    df_memory_free(&w->s.memory);
     df_journal_free(w->s.journal);
     df_states_close(w->s.states);
     df_blob_close(w->s.blobs);

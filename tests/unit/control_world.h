@@ -15,13 +15,11 @@
 #include "common/crypto/crypto.h"
 #include "spawner/control/control.h"
 #include "spawner/identity/claim.h"
-#include "spawner/journal/held_refs.h"
 #include "spawner/journal/journal.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
-#include "spawner/steps/shown_seen.h"
 #include "spawner/steps/steps.h"
 #include "spawner/steps/waits.h"
 #include "tests/unit/json_words.h"
@@ -300,10 +298,17 @@ static void world_close(struct world *w)
     df_vault_close(w->s.vault);
     df_store_close(w->s.store);
     df_claims_free(w->s.claims);
-    df_waits_free(&w->s.waits);
-    df_shown_seen_free(&w->s.shown_seen);
-    df_held_refs_free(&w->s.held_refs);
+    df_memory_free(&w->s.memory);
     free(w->dir);
+}
+
+/* How many memories of this kind there are. */
+static inline size_t memories(struct world *w, enum df_memory_of of)
+{
+    (void)pthread_mutex_lock(&w->s.memory.lock);
+    size_t n = w->s.memory.counts[of];
+    (void)pthread_mutex_unlock(&w->s.memory.lock);
+    return n;
 }
 
 /* A world for one test, in a scratch directory of its own; its loop is not started. */
@@ -400,7 +405,7 @@ static inline void await_value(struct world *w, enum df_kind kind, const char *n
 static inline void await_ref(struct world *w, const char *step)
 {
     for (bool has_ref = false; !has_ref;) {
-        (void)!df_task_write_held(&w->s, step, NULL);
+        (void)!df_task_write_ref(&w->s, step, NULL);
         DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, step);
         has_ref = df_streq(df_json_str(task, "status.engineRef.name"), step) &&
                   !df_json_bool(task, "status.engineRef.lost", false);

@@ -92,17 +92,20 @@ static void a_run_is_woken_by_the_executor_that_it_waits_for_and_by_no_other(voi
 static void of_too_many_runs_that_wait_the_newest_are_woken(void **state)
 {
     struct world *w = *state;
-    struct df_control *c = w->s.control;
+    struct df_memory *m = &w->s.memory;
+    DF_JSON cJSON *doc = json("{'metadata':{'name':'run','uid':'u'}}");
+    char run[64] = "";
     for (size_t i = 0; i <= DF_LIMIT_AWAITING; i++) {
         char executor[64];
         (void)snprintf(executor, sizeof(executor), "e%zu", i);
-        df_awaiting_add(&c->awaiting, executor, "run");
-        df_awaiting_add(&c->awaiting, executor, "run"); /* a second pass */
+        df_memory_await_executor(m, doc, executor);
+        df_memory_await_executor(m, doc, executor); /* a second pass */
     }
-    df_awaiting_wake(&c->awaiting, "e0", c->queue);
-    assert_true(df_queue_is_idle(c->queue));
-    df_awaiting_wake(&c->awaiting, "e1", c->queue);
-    assert_false(df_queue_is_idle(c->queue));
+    assert_int_equal(memories(w, DF_MEMORY_EXECUTOR), DF_LIMIT_AWAITING);
+    assert_false(df_memory_take_awaiting(m, "e0", run));
+    assert_true(df_memory_take_awaiting(m, "e1", run));
+    assert_string_equal(run, "run");
+    assert_false(df_memory_take_awaiting(m, "e1", run));
 }
 
 static void a_run_that_cannot_be_is_refused_with_the_reason(void **state)

@@ -181,7 +181,8 @@ static void where_the_engine_recorded_namespaceand_account_they_count(void **sta
     struct world *w = *state;
     struct fake_step *s = await_start(w, STEP);
     await_ref(w, STEP);
-    df_held_ref_forget(&w->s, STEP); /* its writer may not have done so yet */
+    df_memory_forget(&w->s.memory, DF_KIND_TASK_ACTION,
+                     STEP); /* its writer may not have done so yet */
     char ref[] = "{'kind':'Job','namespace':'team','serviceAccountName':'tofu'}";
     assert_int_equal(
         df_store_modify(w->s.store, DF_KIND_TASK_ACTION, STEP, set_ref, ref, NULL, NULL), 0);

@@ -10,7 +10,6 @@
 #include "common/redact/tree.h"
 #include "spawner/steps/outputs.h"
 #include "spawner/steps/shown.h"
-#include "spawner/steps/shown_seen.h"
 #include "tests/unit/step_world.h"
 
 /* ---- words ---- */
@@ -286,7 +285,8 @@ static void an_answer_needs_no_memory_of_the_question(void **state)
     struct runner r = begin_apply(w);
     put_state(w, 1, r.uid, "'a':{'value':'the secret'},'b':{'value':1}");
     DF_JSON cJSON *first = ask(w, &r);
-    df_shown_seen_free(&w->s.shown_seen);
+    df_memory_forget(&w->s.memory, DF_KIND_TASK_ACTION, r.name);
+    assert_int_equal(memories(w, DF_MEMORY_OUTPUTS), 0);
     put_state(w, 2, r.uid, "'a':{'value':'the secret'},'b':{'value':2}");
     answer(w, &r, first);
     expect_shown(w, 0, "{'a':'the ***','b':'***'}");
@@ -296,9 +296,16 @@ static void an_answer_needs_no_memory_of_the_question(void **state)
     expect_shown(w, 0, "{'a':'the ***','b':2}");
 }
 
-static void expect_seen(struct df_shown_seen *s, const char *step, const char *want)
+static void remember(struct df_memory *m, const char *step, const cJSON *outputs)
 {
-    DF_JSON cJSON *seen = df_shown_seen_take(s, step);
+    DF_FREE char *text = df_strf("{'metadata':{'name':'%s','uid':'%s'}}", step, step);
+    DF_JSON cJSON *task = json(text);
+    df_memory_put_outputs(m, task, outputs);
+}
+
+static void expect_seen(struct df_memory *m, const char *step, const char *want)
+{
+    DF_JSON cJSON *seen = df_memory_take_outputs(m, step);
     if (want)
         expect_text(seen, want);
     else
@@ -308,7 +315,7 @@ static void expect_seen(struct df_shown_seen *s, const char *step, const char *w
 static bool is_kept(struct world *w, const struct runner *r)
 {
     DF_JSON cJSON *missing = ask(w, r);
-    DF_JSON cJSON *seen = df_shown_seen_take(&w->s.shown_seen, r->uid);
+    DF_JSON cJSON *seen = df_memory_take_outputs(&w->s.memory, r->uid);
     return seen;
 }
 
@@ -329,26 +336,28 @@ static void what_was_seen_is_kept_only_for_a_runner_that_answers(void **state)
 
 static void what_was_seen_is_taken_once_and_only_for_its_step(void **state)
 {
-    struct df_shown_seen *s = &((struct world *)*state)->s.shown_seen;
+    struct world *w = *state;
+    struct df_memory *m = &w->s.memory;
     DF_JSON cJSON *one = json("{'a':1}"), *two = json("{'a':2}"), *large = json("{'a':3}");
-    DF_FREE char *text = calloc(1, DF_LIMIT_SHOWN_SEEN_BYTES + 1);
-    memset(text, 'x', DF_LIMIT_SHOWN_SEEN_BYTES);
+    DF_FREE char *text = calloc(1, DF_LIMIT_READ_OUTPUTS_BYTES + 1);
+    memset(text, 'x', DF_LIMIT_READ_OUTPUTS_BYTES);
     assert_int_equal(df_json_set_str(large, "a", text, NULL), 0);
-    expect_seen(s, "step", NULL);
-    df_shown_seen_keep(s, "step", one);
-    expect_seen(s, "another", NULL);
-    df_shown_seen_keep(s, "step", two);
-    expect_seen(s, "step", "{'a':2}");
-    expect_seen(s, "step", NULL);
-    df_shown_seen_keep(s, "step", one);
-    df_shown_seen_keep(s, "step", large);
-    expect_seen(s, "step", NULL);
-    /* There are more steps than places. */
-    for (int i = 0; i < 100 * DF_LIMIT_SHOWN_SEEN; i++) {
+    expect_seen(m, "step", NULL);
+    remember(m, "step", one);
+    expect_seen(m, "another", NULL);
+    remember(m, "step", two);
+    expect_seen(m, "step", "{'a':2}");
+    expect_seen(m, "step", NULL);
+    remember(m, "step", one);
+    remember(m, "step", large);
+    expect_seen(m, "step", NULL);
+    /* There are more steps than are remembered. */
+    for (int i = 0; i < 100 * DF_LIMIT_READ_OUTPUTS; i++) {
         DF_FREE char *step = df_strf("step-%d", i);
-        df_shown_seen_keep(s, step, one);
+        remember(m, step, one);
     }
-    expect_seen(s, "step-0", NULL);
+    assert_int_equal(memories(w, DF_MEMORY_OUTPUTS), DF_LIMIT_READ_OUTPUTS);
+    expect_seen(m, "step-0", NULL);
 }
 
 static void put_outputs(struct world *w, const struct runner *r, const char *outputs)

@@ -140,9 +140,9 @@ static void a_wait_that_was_told_before_a_restart_ends_with_the_next_success(voi
     struct world *w = *state;
     (void)await_start(w, STEP);
     fails(w, &one);
-    df_wait_forget(&w->s, DF_KIND_TASK_ACTION, STEP); /* as a new process begins */
+    df_memory_forget(&w->s.memory, DF_KIND_TASK_ACTION, STEP); /* as a new process begins */
     DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, STEP);
-    df_wait_adopt(&w->s, task);
+    df_memory_adopt_wait(&w->s.memory, task);
     passes(w, &other);
     assert_false(is_told(w));
 }
@@ -171,14 +171,14 @@ static void only_so_many_things_are_watched(void **state)
              "{'since':'2026-01-01T00:00:00Z','message':'m'}}}");
     (void)await_start(w, STEP);
     for (size_t i = 0; i < DF_LIMIT_WAITS + 2; i++)
-        df_wait_adopt(&w->s, elsewhere);
-    assert_int_equal(w->s.waits.count, DF_LIMIT_WAITS);
+        df_memory_adopt_wait(&w->s.memory, elsewhere);
+    assert_int_equal(memories(w, DF_MEMORY_WAIT), DF_LIMIT_WAITS);
     fail_since(w, &c, 0, DF_ERR_RETRY, "");
-    assert_false(df_wait_fails(&w->s, &c));
-    df_wait_forget(&w->s, DF_KIND_TASK_ACTION, "elsewhere");
-    assert_int_equal(w->s.waits.count, 0);
+    assert_false(df_memory_has_wait(&w->s.memory, &c));
+    df_memory_forget(&w->s.memory, DF_KIND_TASK_ACTION, "elsewhere");
+    assert_int_equal(memories(w, DF_MEMORY_WAIT), 0);
     fail_since(w, &c, 0, DF_ERR_RETRY, "");
-    assert_true(df_wait_fails(&w->s, &c));
+    assert_true(df_memory_has_wait(&w->s.memory, &c));
 }
 
 /* ---- the end names the cause ---- */

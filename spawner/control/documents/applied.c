@@ -22,7 +22,7 @@
 
 #define ACCEPTED "Accepted"
 #define DELETING "Deleting"
-/* How soon a run whose executor is missing is tried again, if nothing wakes it (awaiting.h). */
+/* How soon a run whose executor is missing is tried again, if nothing wakes it (memory.h). */
 #define AGAIN_US INT64_C(1000000)
 
 static const char *name_of(const cJSON *doc)
@@ -300,7 +300,8 @@ static int admit_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_u
     if (!next)
         return df_fail_oom(err);
     if (check_undecided(run, &why) == 0 && validate(DF_KIND_RUN, run, &admitted, &why) == 0) {
-        df_awaiting_add(&c->awaiting, df_json_str(admitted, "spec.executorRef.name"), name_of(run));
+        df_memory_await_executor(&c->s->memory, run,
+                                 df_json_str(admitted, "spec.executorRef.name"));
         if (df_request_number_run(c->s, run, &rights, &owner, &number, &why) == 0)
             return accept_run(c, next, owner, number, err);
     }

@@ -34,7 +34,6 @@
 #include "spawner/steps/sealed.h"
 #include "spawner/steps/standby.h"
 #include "spawner/steps/unrecorded.h"
-#include "spawner/steps/waits.h"
 
 /* The run is changed in memory and written once, at the end of the pass. */
 struct pass {
@@ -620,10 +619,15 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
 
 /* The write that ends a run also takes it out of the queue of its executor. A final phase of a run
  * that is in the queue was written by somebody else. */
+static bool is_edited(const cJSON *run)
+{
+    return df_run_is_final(run) && df_label_has(run, DF_LABEL_UNFINISHED) &&
+           df_label_has(run, DF_LABEL_QUEUE);
+}
+
 static int reopen_edited(struct pass *p, struct df_err *err)
 {
-    p->is_reopened = df_run_is_final(p->run) && df_label_has(p->run, DF_LABEL_UNFINISHED) &&
-                     df_label_has(p->run, DF_LABEL_QUEUE);
+    p->is_reopened = is_edited(p->run);
     if (!p->is_reopened)
         return 0;
     df_warn("run %s: somebody wrote the phase %s into its status; the run goes on",
@@ -650,11 +654,12 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
     DF_CLEANUP(free_pass) struct pass p = {.c = c};
     if (df_store_find(c->s->store, DF_KIND_RUN, name, &p.run, err) < 0)
         return -1;
-    if (!p.run) {
+    if (!p.run || (df_run_is_final(p.run) && !is_edited(p.run))) {
         df_standby_forget(c, name);
-        df_wait_forget(c->s, DF_KIND_RUN, name);
-        return df_vanished_run(c, name, ret_wake_us, err);
+        df_memory_forget(&c->s->memory, DF_KIND_RUN, name);
     }
+    if (!p.run)
+        return df_vanished_run(c, name, ret_wake_us, err);
     bool done = false;
     if (df_restored_pass(c, DF_KIND_RUN, p.run, &done, err) < 0)
         return -1;
@@ -663,10 +668,6 @@ int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_u
     if (reopen_edited(&p, err) < 0)
         return -1;
     bool is_final = df_run_is_final(p.run);
-    if (is_final) {
-        df_standby_forget(c, name);
-        df_wait_forget(c->s, DF_KIND_RUN, name);
-    }
     if (is_final && wake_next(&p, err) < 0)
         return -1;
     if (df_applied_run(c, p.run, &done, ret_wake_us, err) < 0)

@@ -1,19 +1,18 @@
 /*
  * task_start.c - starts a step. The order makes a crash harmless: slot, `created` and the claim
  * token's hash are one durable write; then the engine is asked to create an object with a unique
- * name; then the reference to that object is written, by the claim in most cases (held_refs.h).
+ * name; then the reference to that object is written, by the claim in most cases (memory.h).
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
 #include "spawner/control/task_pass.h"
-#include "spawner/journal/held_refs.h"
 #include "spawner/model/instance.h"
 #include "spawner/model/shared_pod.h"
 
 /* ---- before the engine is asked ---- */
 
-/* What a lost attempt had made is gone. The reference of the next one is held at first (held_refs.h):
+/* What a lost attempt had made is gone. The reference of the next one is in memory at first (memory.h):
  * a spawner that finds this one instead would wait for it. */
 static void drop_lost_ref(cJSON *task)
 {
@@ -118,8 +117,8 @@ static int keep_ref(struct df_task_pass *p, cJSON *ref, struct df_err *err)
 {
     if (!p->claim_hash[0])
         return df_task_pass_modify(p, set_engine_ref, ref, err);
-    df_task_pass_wake(p, df_real_us() + DF_HELD_REF_US);
-    return df_held_ref_put(p->c->s, p->task, p->claim_hash, ref, err);
+    df_task_pass_wake(p, df_real_us() + DF_REF_DUE_US);
+    return df_memory_put_ref(&p->c->s->memory, p->task, p->claim_hash, ref, err);
 }
 
 /* Writes why a step does not start, so that people see it before the deadline ends the step. */

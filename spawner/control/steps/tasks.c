@@ -10,11 +10,9 @@
 #include "spawner/control/documents/deleted.h"
 #include "spawner/control/documents/restored.h"
 #include "spawner/control/task_pass.h"
-#include "spawner/journal/held_refs.h"
 #include "spawner/model/task_kinds.h"
 #include "spawner/model/workflow.h"
 #include "spawner/steps/engine_step.h"
-#include "spawner/steps/waits.h"
 
 static void free_pass(struct df_task_pass *p)
 {
@@ -226,20 +224,19 @@ static int wake_owner(struct df_control *c, const char *name, struct df_err *err
 static void forget(struct df_control *c, const char *name)
 {
     df_slots_dequeue(&c->slots, name);
-    df_wait_forget(c->s, DF_KIND_TASK_ACTION, name);
-    df_held_ref_forget(c->s, name);
+    df_memory_forget(&c->s->memory, DF_KIND_TASK_ACTION, name);
 }
 
-/* The pass decides by the reference that is held, too. *ret_due_us: when it is to be written; 0:
- * nothing is held, or it is written now. */
-static int take_held(struct df_task_pass *p, int64_t *ret_due_us, struct df_err *err)
+/* The pass decides by the reference that is in memory, too. *ret_due_us: when it is to be written; 0:
+ * there is none, or it is written now. */
+static int take_ref(struct df_task_pass *p, int64_t *ret_due_us, struct df_err *err)
 {
-    if (df_held_ref_show(p->c->s, &p->task, ret_due_us, err) < 0)
+    if (df_task_show_ref(p->c->s, &p->task, ret_due_us, err) < 0)
         return -1;
     if (!*ret_due_us || df_real_us() < *ret_due_us)
         return 0;
     *ret_due_us = 0;
-    return df_task_write_held(p->c->s, df_json_str(p->task, "metadata.name"), err);
+    return df_task_write_ref(p->c->s, df_json_str(p->task, "metadata.name"), err);
 }
 
 int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,
@@ -250,10 +247,10 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
     int64_t due_us = 0;
     if (df_store_look_for(c->s->store, DF_KIND_TASK_ACTION, name, &p.task, err) < 0)
         return -1;
-    if (!p.task) {
+    if (!p.task || df_task_is_final(p.task))
         forget(c, name);
+    if (!p.task)
         return wake_owner(c, name, err);
-    }
     if (df_restored_pass(c, DF_KIND_TASK_ACTION, p.task, &done, err) < 0) {
         df_slots_dequeue(&c->slots, name);
         return -1;
@@ -262,9 +259,7 @@ int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_
         return -1;
     if (done)
         return 0;
-    if (df_task_is_final(p.task))
-        forget(c, name);
-    if (take_held(&p, &due_us, err) < 0 || reconcile_accepted(&p, err) < 0)
+    if (take_ref(&p, &due_us, err) < 0 || reconcile_accepted(&p, err) < 0)
         return -1;
     if (due_us)
         df_task_pass_wake(&p, due_us);
