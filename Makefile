@@ -52,9 +52,7 @@ COMMON_LIBS := -lcjson -lyaml -l:libexpat.a build/curl/lib/libcurl.a $(REDIS_LIB
 SPAWNER_LIBS := build/microhttpd/lib/libmicrohttpd.a -lgnutls -lsqlite3
 
 # What is for Terrakube alone, and what stands in for it in a build without: whoever calls it is the same in both.
-TERRAKUBE_SRC := common/redis/%.c common/terrakube/%.c runner/terrakube/%.c spawner/api/terrakube.c spawner/config/terrakube.c \
-                 spawner/control/bell.c spawner/control/steps/terrakube_steps.c spawner/doctor/terrakube.c \
-                 spawner/requests/terrakube.c spawner/steps/terrakube.c \
+TERRAKUBE_SRC := common/redis/%.c common/terrakube/%.c runner/terrakube/%.c spawner/terrakube/%.c \
                  $(foreach t,terrakube_% jdk redis truststore,tests/unit/test_$(t).c tests/fuzz/fuzz_$(t).c tests/tools/$(t).c)
 LEFT_OUT := $(if $(filter 0,$(TERRAKUBE)),$(TERRAKUBE_SRC),%/without/terrakube.c tests/unit/test_without_terrakube%) \
             spawner/main.c runner/main.c

@@ -3,10 +3,10 @@
  * cells, and the requests that fetch documents.
  */
 #include "spawner/cli/kinds.h"
+#include "spawner/cli/task_words.h"
 
 #include "common/base/clock.h"
 #include "common/changes/changes.h"
-#include "spawner/cli/terrakube.h"
 #include "spawner/cli/text.h"
 #include "spawner/model/accepted.h"
 #include "spawner/model/errored_states.h"

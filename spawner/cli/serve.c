@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/signals.h"
+#include "spawner/platform.h"
 #include "spawner/service/service.h"
 #include "spawner/store/documents/holder.h"
 
@@ -54,8 +55,9 @@ static int serve(const struct df_config *config, int signals_fd, struct df_err *
     if (start(config, &service, err) < 0)
         return -1;
     df_info("serving at %s, data directory %s", df_service_url(service), config->data_directory);
-    if (config->terrakube_listen)
-        df_info("taking steps of Terrakube at http://%s", config->terrakube_listen);
+    if (config->platform_listen)
+        df_info("taking steps of %s at http://%s", df_service_spawner(service)->platform->name,
+                config->platform_listen);
     wait_for_signal(signals_fd);
     df_info("stopping: steps under way on this machine are asked to end and store their state, "
             "those in pods live on; a second signal ends this process at once");

@@ -7,7 +7,7 @@
 #include "spawner/cli/follow/summary.h"
 #include "spawner/cli/named.h"
 #include "spawner/cli/reasons.h"
-#include "spawner/cli/terrakube.h"
+#include "spawner/cli/task_words.h"
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
 #include "spawner/cli/unrecorded.h"
@@ -408,7 +408,7 @@ static int why_run(struct df_cli *cli, const char *name, struct df_buf *out, str
 /* "restart, workflow of deployment/web: Completed", "tk-12-…, terraformPlan of net, job 12: Planned" */
 static void add_heading(const cJSON *task, struct df_buf *out)
 {
-    const char *type = df_json_str(task, "spec.terrakube.type");
+    const char *type = df_json_str(df_task_of_platform(task), "type");
     DF_BUF struct df_buf owner = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
     df_text_owner(df_json_at(task, "spec"), &owner);
     (void)df_buf_addf(out, "%s, %s of ", df_json_str(task, "metadata.name"),
@@ -416,11 +416,6 @@ static void add_heading(const cJSON *task, struct df_buf *out)
     df_text_safe(out, df_buf_str(&owner), owner.len);
     (void)df_buf_addf(out, ": %s\n", df_task_reason(task));
 }
-
-static const struct df_reason *(*const reason_of[DF_TASK_KINDS])(const char *word) = {
-    [DF_TASK_STEP] = df_reason_find,
-    [DF_TASK_WORKFLOW] = df_reason_find,
-    [DF_TASK_TERRAKUBE] = df_reason_of_terrakube};
 
 /* Explains one TaskAction. */
 static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, struct df_err *err)
@@ -431,7 +426,7 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
         find_executor(cli, df_json_str(task, "spec.executorRef.name"), &executor, err) < 0)
         return -1;
     const char *message = df_task_message(task);
-    const struct df_reason *known = reason_of[df_task_kind(task)->id](df_task_reason(task));
+    const struct df_reason *known = df_reason_of_kind(df_task_kind(task)->id, df_task_reason(task));
     add_heading(task, out);
     if (known)
         (void)df_buf_addf(out, "%s\n", known->meaning);

@@ -11,7 +11,6 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
-#include "spawner/control/bell.h"
 #include "spawner/control/documents/restored.h"
 #include "spawner/control/hourly.h"
 #include "spawner/control/lock_queue.h"
@@ -214,7 +213,6 @@ void df_control_free(struct df_control *c)
         return;
     df_standby_pool_stop(c->standby_pool);
     df_periodic_stop(c->hourly);
-    df_periodic_stop(c->bell);
     df_reporter_stop(c->reporter);
     df_events_stop(c->events);
     df_store_unwatch(c->s->store, on_change, c);
@@ -253,7 +251,6 @@ int df_control_start(struct df_control *c, struct df_err *err)
         df_store_each(c->s->store, DF_KIND_EXECUTOR, NULL, wake_busy, c, err) < 0 ||
         df_reporter_start(c->s, &c->reporter, err) < 0 ||
         df_events_start(c->s, &c->events, err) < 0 || df_hourly_start(c->s, &c->hourly, err) < 0 ||
-        df_bell_start(c->s, &c->bell, err) < 0 ||
         df_standby_pool_start(c, &c->standby_pool, err) < 0)
         return -1;
     for (; c->worker_count < n; c->worker_count++) {
@@ -389,7 +386,6 @@ void df_control_stop(struct df_control *c, bool cancel_steps)
     join_workers(c);
     df_standby_pool_stop(DF_TAKE(c->standby_pool));
     df_periodic_stop(DF_TAKE(c->hourly));
-    df_periodic_stop(DF_TAKE(c->bell));
     df_reporter_stop(DF_TAKE(c->reporter));
     df_events_stop(DF_TAKE(c->events));
 }

@@ -43,7 +43,6 @@ struct df_control {
     struct df_slots slots;
     struct df_reporter *reporter;         /* NULL: no State Service */
     struct df_periodic *hourly;           /* applies retention */
-    struct df_periodic *bell;             /* NULL: there is no Terrakube */
     struct df_standby_pool *standby_pool; /* NULL: the engine has no standby runners */
     struct df_events *events;             /* NULL: no step runs in a cluster */
 };

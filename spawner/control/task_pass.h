@@ -1,8 +1,9 @@
 /*
  * task_pass.h - one pass over one TaskAction. tasks.c observes, decides and acts; task_start.c asks
- * the engine to start it; task_finalize.c releases what it held. Steps of runs, workflows and steps of
- * Terrakube share this code and differ in a table of hooks: tofu_steps.c, workflow_steps.c,
- * terrakube_steps.c. Thread rule: the worker that has the document's key. Only for spawner/control.
+ * the engine to start it; task_finalize.c releases what it held. Steps of runs, workflows and steps of a
+ * platform share this code and differ in a table of hooks: tofu_steps.c, workflow_steps.c, that of
+ * platform.h. Thread rule: the worker that has the document's key. Only for spawner/control and the
+ * platform.
  */
 #ifndef DF_CONTROL_TASK_PASS_H
 #define DF_CONTROL_TASK_PASS_H
@@ -63,7 +64,6 @@ struct df_task_hooks {
 
 extern const struct df_task_hooks df_tofu_hooks;
 extern const struct df_task_hooks df_workflow_hooks;
-extern const struct df_task_hooks df_terrakube_hooks;
 
 /* Changes the document of the pass. */
 static inline int df_task_pass_modify(struct df_task_pass *p, df_store_change change, void *arg,

@@ -140,9 +140,6 @@ void df_find_hidden_secrets(struct df_doctor_context *p, const cJSON *secrets);
 int df_check_policy(struct df_doctor_context *p, struct df_err *err);
 int df_check_pod_security(struct df_doctor_context *p, struct df_err *err);
 
-/* terrakube.c */
-int df_check_terrakube(struct df_doctor_context *p, struct df_err *err);
-
 /* step.c */
 int df_check_step(struct df_doctor_context *p, struct df_err *err);
 int df_check_job(struct df_doctor_context *p, struct df_err *err);

@@ -91,7 +91,7 @@ static void check_folder_stays(const cJSON *doc, const cJSON *old, const struct 
         df_fault(f, &here, "cannot be changed");
 }
 
-/* The keys of a Terrakube workspace describe a placement, so they are checked as early as one. */
+/* The keys of ephemeral.h describe a placement, so they are checked as early as one. */
 static int check_ephemeral_keys(const cJSON *doc, const struct df_path *root, struct df_faults *f,
                                 struct df_err *err)
 {

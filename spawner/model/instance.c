@@ -27,7 +27,7 @@ static const struct df_field workspace_rows[] = {
     {0},
 };
 
-/* Checks Terrakube's keys now rather than at the executor's first step. */
+/* Checks the keys of ephemeral.h now rather than at the executor's first step. */
 static void check_ephemeral_keys(const cJSON *member, const struct df_path *path,
                                  struct df_faults *f)
 {

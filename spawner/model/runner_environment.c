@@ -2,8 +2,6 @@
 
 #include <strings.h>
 
-#include "common/terrakube/settings.h"
-
 #define LOADS "it changes which code the runner loads"
 #define RESOLVES "it changes which hosts the runner speaks to"
 #define TRUSTS "it changes whom the runner believes"
@@ -63,7 +61,5 @@ const char *df_runner_variable_refused(const char *name, enum df_environment_aut
     const char *why = find(of_all, DF_ARRAY_SIZE(of_all), name);
     if (why || author == DF_SET_BY_DOCUMENT)
         return why;
-    if (df_terrakube_is_setting(name) || df_terrakube_is_platform_variable(name))
-        return "it is a setting of Terrakube's executor, which the operator gives";
     return find(of_workspaces, DF_ARRAY_SIZE(of_workspaces), name);
 }

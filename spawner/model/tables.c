@@ -13,7 +13,7 @@
 #include "spawner/model/rows.h"
 #include "spawner/model/rules.h"
 #include "spawner/model/state_command.h"
-#include "spawner/model/terrakube.h"
+#include "spawner/model/task_kinds.h"
 #include "spawner/model/workflow.h"
 
 /* ---- parts ---- */

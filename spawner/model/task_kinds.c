@@ -1,6 +1,5 @@
 #include "spawner/model/task_kinds.h"
 
-#include "spawner/model/terrakube.h"
 #include "spawner/model/workflow.h"
 
 /* The first one takes what no other has. */
@@ -8,7 +7,7 @@ static const struct df_task_kind kinds[DF_TASK_KINDS] = {
     [DF_TASK_STEP] = {DF_TASK_STEP, NULL, .has_managed_state = true, .comparison = "dry-run"},
     [DF_TASK_WORKFLOW] = {DF_TASK_WORKFLOW, DF_ACTION_WORKFLOW, .has_managed_state = true,
                           .comparison = "dry-run"},
-    [DF_TASK_TERRAKUBE] = {DF_TASK_TERRAKUBE, DF_ACTION_TERRAKUBE, .may_create = true,
+    [DF_TASK_TERRAKUBE] = {DF_TASK_TERRAKUBE, DF_ACTION_TERRAKUBE, "terrakube", .may_create = true,
                            .comparison = "new plan"},
 };
 
@@ -20,4 +19,10 @@ const struct df_task_kind *df_task_kind(const cJSON *task)
             return &kinds[i];
     }
     return &kinds[DF_TASK_STEP];
+}
+
+const cJSON *df_task_of_platform(const cJSON *task)
+{
+    const char *member = df_task_kind(task)->member;
+    return member ? df_json_at(df_json_at(task, "spec"), member) : NULL;
 }

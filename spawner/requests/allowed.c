@@ -2,7 +2,6 @@
 
 #include "spawner/model/allow.h"
 #include "spawner/model/ephemeral.h"
-#include "spawner/model/terrakube.h"
 
 /* The class of an executor without one is that of its workspace. */
 static const char *class_of(const struct df_spawner *s, const cJSON *executor)
@@ -62,21 +61,4 @@ int df_allowed_workflow(const struct df_spawner *s, const cJSON *task, enum df_r
         return -1;
     ask.where = "placement";
     return df_allow_check(&allow, &ask, df_json_at(task, "spec.placement"), NULL, err);
-}
-
-/* ---- steps of Terrakube ---- */
-
-/* Nobody asks for such a step with a role of this service: its keys are variables of a workspace, which
- * many may edit. */
-int df_allowed_terrakube(const struct df_spawner *s, const cJSON *task, struct df_err *err)
-{
-    const struct df_allow allow = df_config_allow(s->config, &s->never);
-    const struct df_allow_ask ask = {DF_ROLE_WRITE, DF_ALLOW_TERRAKUBE,
-                                     df_json_str(task, "spec.class"), "placement"};
-    DF_JSON cJSON *placement = NULL;
-    if (df_terrakube_placement(task, &placement, err) < 0)
-        return -1;
-    return df_allow_check(&allow, &ask, placement, NULL, err) < 0
-               ? df_err_wrap(err, "the workspace's EPHEMERAL_ keys")
-               : 0;
 }

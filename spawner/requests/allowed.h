@@ -15,15 +15,12 @@ struct df_rights {
 };
 
 /* Checks what differs from old, the document before the change; NULL: everything. The environment
- * counts, too: Terrakube's keys. Class USER, reason PlacementDenied. */
+ * counts, too: the keys of ephemeral.h. Class USER, reason PlacementDenied. */
 int df_allowed_executor(const struct df_spawner *s, const cJSON *doc, const cJSON *old,
                         enum df_role role, struct df_err *err) DF_MUST_CHECK;
 /* executor: the run's, with which it decides about the class. */
 int df_allowed_run(const struct df_spawner *s, const cJSON *run, const cJSON *executor,
                    enum df_role role, struct df_err *err) DF_MUST_CHECK;
-/* A step that Terrakube's API sent: the keys of its workspace. Also InvalidPlacement. */
-int df_allowed_terrakube(const struct df_spawner *s, const cJSON *task,
-                         struct df_err *err) DF_MUST_CHECK;
 int df_allowed_workflow(const struct df_spawner *s, const cJSON *task, enum df_role role,
                         struct df_err *err) DF_MUST_CHECK;
 

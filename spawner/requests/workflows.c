@@ -1,6 +1,6 @@
 /*
  * workflows.c - requests on TaskActions without a run: workflows, which callers make, and steps of
- * Terrakube (terrakube.c), which they may cancel and delete.
+ * a platform (platform.h), which they may cancel and delete.
  */
 #include "common/base/clock.h"
 #include "spawner/engine/workflow/workflow.h"

@@ -34,14 +34,13 @@
 #include "spawner/service/open_engines.h"
 #include "spawner/service/probe_blobs.h"
 #include "spawner/steps/standby.h"
-#include "spawner/steps/terrakube.h"
 #include "spawner/store/vault/open_sources.h"
+#include "spawner/terrakube/platform.h"
 
 struct df_service {
     struct df_spawner spawner;
     int lock_fd;
     struct df_api *api;
-    struct df_api *door;          /* for Terrakube; NULL: none */
     struct df_election *election; /* NULL: alone */
     struct df_periodic *prober;
     struct df_blob *home; /* remembers where blobs are; NULL: they are there */
@@ -266,22 +265,14 @@ static int start_api(struct df_service *s, struct df_err *err)
     return df_fs_replace(p->endpoint_file, line, strlen(line), 0600, err);
 }
 
-/* The door opens last: what comes in is worked on at once. */
-static int open_door(struct df_service *s, struct df_err *err)
+static int open_platform(struct df_spawner *p, struct df_err *err)
 {
-    struct df_spawner *p = &s->spawner;
-    const char *listen = p->config->terrakube_listen;
-    return listen && !p->config->only_answers
-               ? df_api_start_side(p, &df_terrakube_routes, "terrakube.listen", listen, &s->door,
-                                   err)
-               : 0;
+    return p->config->platform_listen ? p->platform->open(p, err) : 0;
 }
 
-/* Before the control loop looks at the first step. */
-static int know_terrakube(struct df_service *s, struct df_err *err)
+static int start_platform(struct df_spawner *p, struct df_err *err)
 {
-    struct df_spawner *p = &s->spawner;
-    return p->config->terrakube_listen ? df_terrakube_door_open(environ, &p->terrakube, err) : 0;
+    return p->platform_data && !p->config->only_answers ? p->platform->start(p, err) : 0;
 }
 
 /* A replica with another configuration may have moved the blobs since this one started. */
@@ -334,11 +325,11 @@ static int start(struct df_service *s, struct df_err *err)
         df_control_new(p, &p->control, err) < 0 || df_journal_new(p->store, &p->journal, err) < 0 ||
         df_open_engines(p, cluster_namespace(s), step_namespace(s), err) < 0 ||
         watch_engines(p, err) < 0 || wait_for_store(s, err) < 0 || df_check_engines(p, err) < 0 ||
-        open_claims(s, err) < 0 || open_standby(p, err) < 0 || know_terrakube(s, err) < 0 ||
+        open_claims(s, err) < 0 || open_standby(p, err) < 0 || open_platform(p, err) < 0 ||
         start_api(s, err) < 0 || df_probe_blobs_start(p->blobs, &s->prober, err) < 0 ||
         start_work(s, err) < 0)
         return -1;
-    if (open_door(s, err) == 0)
+    if (start_platform(p, err) == 0)
         return 0;
     df_service_leave(s, false); /* what works already ends before its parts are closed */
     return -1;
@@ -347,8 +338,8 @@ static int start(struct df_service *s, struct df_err *err)
 static void close_all(struct df_service *s)
 {
     struct df_spawner *p = &s->spawner;
-    if (s->door)
-        df_api_stop(s->door);
+    if (p->platform_data)
+        p->platform->stop(p);
     if (s->api)
         df_api_stop(s->api);
     df_periodic_stop(s->prober);
@@ -370,7 +361,8 @@ static void close_all(struct df_service *s)
     df_never_free(&s->spawner.never);
     df_release_directory(s->lock_fd);
     df_memory_free(&p->memory);
-    df_terrakube_door_close(p->terrakube);
+    if (p->platform_data)
+        p->platform->close(p);
     df_str_wipe(&p->local_token);
     free(p->server_url);
     free(p->endpoint_file);
@@ -385,6 +377,7 @@ int df_service_start(const struct df_config *config, struct df_service **ret, st
     df_process_protect(); /* from the modules of its steps */
     s->lock_fd = -1;
     s->spawner.config = config;
+    s->spawner.platform = &df_terrakube_platform;
     if (start(s, err) < 0) {
         close_all(s);
         if (err && err->cls == DF_ERR_NOT_FOUND)

@@ -18,6 +18,7 @@
 #include "spawner/model/recipe.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/model/workflow.h"
+#include "spawner/platform.h"
 #include "spawner/steps/engine_step.h"
 #include "spawner/steps/errored.h"
 #include "spawner/steps/lock_holder.h"
@@ -434,12 +435,12 @@ static int set_result(cJSON *task, void *arg, struct df_err *err)
 }
 
 /* Whoever asked for the step does not know of its end, and no runner will tell it any more. */
-static void warn_untold(const cJSON *task, const cJSON *body)
+static void warn_untold(const struct df_spawner *s, const cJSON *task, const cJSON *body)
 {
     const char *why = df_json_str(body, "untold");
     if (why && !df_has_control(why))
-        df_warn("step %s: Terrakube was not told of its end: %.400s",
-                df_json_str(task, "metadata.name"), why);
+        df_warn("step %s: %s was not told of its end: %.400s", df_json_str(task, "metadata.name"),
+                s->platform->name, why);
 }
 
 int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,
@@ -460,7 +461,7 @@ int df_step_result(struct df_spawner *s, const char *uid, const char *token, con
     if (modify_task(s, uid, set_result, &r, &ended, err) < 0)
         return -1;
     df_step_drop_errored_state(s, ended);
-    warn_untold(ended, body);
+    warn_untold(s, ended, body);
     if (unrecorded)
         df_unrecorded_warn(df_json_str(task, "metadata.name"), unrecorded);
     return 0;

@@ -1,73 +1,36 @@
 /*
- * Instead of what the spawner does for a Terrakube, in a build without it (`make TERRAKUBE=0`). The
- * documents of its steps stay known: those of another build end with a failure that says why.
+ * Instead of spawner/terrakube, in a build without it (`make TERRAKUBE=0`): nothing is taken. The documents
+ * of its steps stay known: those of another build end with a failure that says why.
  */
-#include "spawner/steps/terrakube.h"
-#include "common/terrakube/settings.h"
-#include "spawner/api/routes.h"
-#include "spawner/config/keys.h"
-#include "spawner/control/bell.h"
+#include "spawner/terrakube/terrakube.h"
 #include "spawner/control/task_pass.h"
-#include "spawner/doctor/checks.h"
-#include "spawner/steps/payloads.h"
+#include "spawner/model/tables.h"
+#include "spawner/terrakube/platform.h"
 
 #define MISSING "this dayfly was built without Terrakube (make TERRAKUBE=0): use a build with it"
 
-/* ---- settings ---- */
-
-bool df_terrakube_is_setting(const char *name)
-{
-    (void)name;
-    return false;
-}
-
-bool df_terrakube_is_platform_variable(const char *name)
-{
-    (void)name;
-    return false;
-}
-
-int df_config_fill_terrakube(struct df_config *c, char *const *env, struct df_err *err)
-{
-    (void)c, (void)env, (void)err;
-    return 0;
-}
-
-/* ---- the service, which asks only with terrakube.listen ---- */
+/* ---- the service and doctor, which ask only with terrakube.listen ---- */
 
 static int refuse_listen(struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_USER, "SettingInvalid", "terrakube.listen: " MISSING);
 }
 
-int df_terrakube_door_open(char *const *environment, struct df_terrakube_door **ret,
-                           struct df_err *err)
+static int open_service(struct df_spawner *s, struct df_err *err)
 {
-    (void)environment, (void)ret;
+    (void)s;
     return refuse_listen(err);
 }
 
-void df_terrakube_door_close(struct df_terrakube_door *d)
+static int check(struct df_doctor_context *p, struct df_err *err)
 {
-    (void)d;
+    (void)p;
+    return refuse_listen(err);
 }
-
-int df_bell_start(struct df_spawner *s, struct df_periodic **ret, struct df_err *err)
-{
-    (void)s, (void)ret, (void)err;
-    return 0;
-}
-
-int df_check_terrakube(struct df_doctor_context *p, struct df_err *err)
-{
-    return p->config.terrakube_listen ? refuse_listen(err) : 0;
-}
-
-const struct df_route_table df_terrakube_routes = {NULL, 0};
 
 /* ---- steps that another build took ---- */
 
-int df_terrakube_part(struct df_spawner *s, const cJSON *task, cJSON **ret, struct df_err *err)
+static int refuse_part(struct df_spawner *s, const cJSON *task, cJSON **ret, struct df_err *err)
 {
     (void)s, (void)task, (void)ret;
     return df_fail_reason(err, DF_ERR_USER, "InvalidStep", MISSING);
@@ -85,16 +48,26 @@ static int end(struct df_task_pass *p, const struct df_task_verdict *v, struct d
 
 static int clean(struct df_task_pass *p, struct df_err *err)
 {
+    DF_FREE char *payload = df_strf(DF_PAYLOAD_BLOB, p->step.name);
+    if (!payload)
+        return df_fail_oom(err);
     return p->ops->cleanup(p->engine, &p->step, err) < 0 ||
-                   df_payload_delete(p->c->s, p->step.name, err) < 0
+                   df_blob_delete(p->c->s->blobs, payload, err) < 0
                ? -1
                : df_task_pass_finalize(p, err);
 }
 
-const struct df_task_hooks df_terrakube_hooks = {.acts_unobserved = true,
-                                                 .set_begun = df_runner_set_begun,
-                                                 .begin = refuse,
-                                                 .report = df_task_pass_report_waiting,
-                                                 .end = end,
-                                                 .collect = df_runner_collect,
-                                                 .clean = clean};
+static const struct df_task_hooks hooks = {.acts_unobserved = true,
+                                           .set_begun = df_runner_set_begun,
+                                           .begin = refuse,
+                                           .report = df_task_pass_report_waiting,
+                                           .end = end,
+                                           .collect = df_runner_collect,
+                                           .clean = clean};
+
+const struct df_platform df_terrakube_platform = {.name = "Terrakube",
+                                                  .spec = df_terrakube_rows,
+                                                  .hooks = &hooks,
+                                                  .step_part = refuse_part,
+                                                  .open = open_service,
+                                                  .check = check};

@@ -12,7 +12,7 @@
 #include "spawner/model/kinds.h"
 #include "spawner/model/placement.h"
 #include "spawner/model/tables.h"
-#include "spawner/model/terrakube.h"
+#include "spawner/model/task_kinds.h"
 #include "spawner/model/workflow.h"
 #include "tests/tools/schema_words.h"
 

@@ -12,7 +12,7 @@
 #include "spawner/cli/kinds.h"
 #include "spawner/cli/outputs.h"
 #include "spawner/cli/reasons.h"
-#include "spawner/cli/terrakube.h"
+#include "spawner/cli/task_words.h"
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
 #include "spawner/cli/unrecorded.h"
@@ -521,15 +521,16 @@ static void steps_of_terrakube_are_explained_without_runs_and_executors(void **s
     static const char *const strange[] = {"EXECUTOR", "`dayfly", "spec.", "he executor",
                                           "The run "};
     for (const struct df_reason *r = df_reasons; r->word; r++) {
-        const struct df_reason *said = df_reason_of_terrakube(r->word);
+        const struct df_reason *said = df_reason_of_kind(DF_TASK_TERRAKUBE, r->word);
         assert_non_null(said);
         assert_string_equal(said->word, r->word);
         for (size_t i = 0; i < DF_ARRAY_SIZE(strange) && !is_never_of_terrakube(r->word); i++)
             if (strstr(said->meaning, strange[i]) || (said->next && strstr(said->next, strange[i])))
                 fail_msg("%s: %s %s", r->word, said->meaning, said->next);
     }
-    assert_string_equal(df_reason_of_terrakube("VariableInvalid")->word, "VariableInvalid");
-    assert_null(df_reason_of_terrakube("Nonsense"));
+    assert_string_equal(df_reason_of_kind(DF_TASK_TERRAKUBE, "VariableInvalid")->word,
+                        "VariableInvalid");
+    assert_null(df_reason_of_kind(DF_TASK_TERRAKUBE, "Nonsense"));
 }
 
 /* Without memory for its path no request is sent, and the server is not even looked for. */

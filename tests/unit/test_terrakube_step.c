@@ -8,8 +8,8 @@
 
 #include "spawner/config/config.h"
 #include "spawner/model/ephemeral.h"
-#include "spawner/model/terrakube.h"
-#include "spawner/steps/terrakube.h"
+#include "spawner/model/task_kinds.h"
+#include "spawner/terrakube/terrakube.h"
 #include "tests/unit/json_words.h"
 
 #define ORGANIZATION "527930fd-b7d4-417f-b046-a35f3b5b1b7c"
@@ -95,6 +95,15 @@ static void a_payload_with_a_fault_is_a_step_if_it_says_whose(void **state)
     assert_int_equal(df_terrakube_task_spec(&p, &spec, NULL), 0);
     assert_string_equal(df_json_str(spec, "targetResource"), "terrakube/12");
     assert_null(df_json_str(spec, "terrakube.workspace"));
+}
+
+static void a_kind_of_tasks_says_where_its_platform_speaks(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task = json("{'spec':{'action':'terrakube','terrakube':{'job':'12'}}}");
+    DF_JSON cJSON *other = json("{'spec':{'action':'plan','terrakube':{'job':'12'}}}");
+    assert_string_equal(df_json_str(df_task_of_platform(task), "job"), "12");
+    assert_null(df_task_of_platform(other));
 }
 
 /* ---- what no workspace may set ---- */
@@ -259,6 +268,7 @@ int main(void)
         cmocka_unit_test(a_workspace_cannot_change_how_the_runner_works),
         cmocka_unit_test(labels_of_organization_and_workspace_are_those_of_the_payload),
         cmocka_unit_test(a_payload_with_a_fault_is_a_step_if_it_says_whose),
+        cmocka_unit_test(a_kind_of_tasks_says_where_its_platform_speaks),
         cmocka_unit_test(node_selectors_come_from_java_tool_options_and_ours_win),
         cmocka_unit_test(a_node_selector_without_a_key_is_refused_by_its_text),
         cmocka_unit_test(a_deadline_of_the_api_is_that_of_our_steps),

@@ -6,16 +6,18 @@
 
 #include <cmocka.h>
 
-#include "spawner/steps/terrakube.h"
+#include "spawner/spawner.h"
+#include "spawner/terrakube/platform.h"
 #include "tests/unit/without_words.h"
 
 static void the_service_is_not_terrakubes_executor(void **state)
 {
     (void)state;
-    struct df_terrakube_door *door = NULL;
+    struct df_spawner s = {0};
     struct df_err err = {0};
-    assert_refused(df_terrakube_door_open(NULL, &door, &err), &err, "terrakube.listen: ");
-    assert_null(door);
+    assert_refused(df_terrakube_platform.open(&s, &err), &err, "terrakube.listen: ");
+    assert_null(s.platform_data);
+    assert_refused(df_terrakube_platform.check(NULL, &err), &err, "terrakube.listen: ");
 }
 
 static void a_step_that_another_build_took_is_refused(void **state)
@@ -23,7 +25,8 @@ static void a_step_that_another_build_took_is_refused(void **state)
     (void)state;
     cJSON *part = NULL;
     struct df_err err = {0};
-    assert_refused(df_terrakube_part(NULL, NULL, &part, &err), &err, "use a build with it");
+    assert_refused(df_terrakube_platform.step_part(NULL, NULL, &part, &err), &err,
+                   "use a build with it");
     assert_null(part);
 }
 

@@ -12,6 +12,7 @@
 #include "spawner/control/task_pass.h"
 #include "spawner/model/task_kinds.h"
 #include "spawner/model/workflow.h"
+#include "spawner/platform.h"
 #include "spawner/steps/engine_step.h"
 
 static void free_pass(struct df_task_pass *p)
@@ -162,16 +163,18 @@ static int tell_before_pause(struct df_control *c, const char *name, struct df_e
     return 0;
 }
 
-static const struct df_task_hooks *const hooks[DF_TASK_KINDS] = {
-    [DF_TASK_STEP] = &df_tofu_hooks,
-    [DF_TASK_WORKFLOW] = &df_workflow_hooks,
-    [DF_TASK_TERRAKUBE] = &df_terrakube_hooks};
+static const struct df_task_hooks *hooks_of(const struct df_task_pass *p)
+{
+    if (df_task_kind(p->task)->member)
+        return p->c->s->platform->hooks;
+    return df_task_is_workflow(p->task) ? &df_workflow_hooks : &df_tofu_hooks;
+}
 
 static int reconcile_accepted(struct df_task_pass *p, struct df_err *err)
 {
     struct df_control *c = p->c;
     struct df_err why = {0};
-    p->hooks = hooks[df_task_kind(p->task)->id];
+    p->hooks = hooks_of(p);
     tell_run(c, p->task);
     if (!df_label_has(p->task, DF_LABEL_UNFINISHED) && !df_doc_is_deleted(p->task))
         return 0;

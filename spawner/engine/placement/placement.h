@@ -14,7 +14,7 @@ struct df_placement_levels {
     const cJSON *defaults;    /* the configuration's, for all steps */
     const cJSON *class;       /* the configuration's, for the class of the step */
     const cJSON *workspace;   /* the configuration's, for the Executor */
-    const cJSON *environment; /* spec.environment of the Executor: Terrakube's keys */
+    const cJSON *environment; /* spec.environment of the Executor: the keys of ephemeral.h */
     const cJSON *executor;    /* spec.placement of the Executor */
     const cJSON *run;         /* spec.placement of the Run */
 };

@@ -1,8 +1,8 @@
-#include "spawner/model/terrakube.h"
-
 #include "spawner/model/ephemeral.h"
 #include "spawner/model/rows.h"
 #include "spawner/model/runner_environment.h"
+#include "spawner/model/task_kinds.h"
+#include "spawner/terrakube/terrakube.h"
 
 /* ---- a new step ---- */
 
@@ -74,13 +74,21 @@ int df_terrakube_task_spec(const struct df_terrakube_payload *p, cJSON **ret, st
 
 /* ---- its placement ---- */
 
+static const char *why_refused(const char *name)
+{
+    const char *why = df_runner_variable_refused(name, DF_SET_BY_WORKSPACE);
+    if (!why && (df_terrakube_is_setting(name) || df_terrakube_is_platform_variable(name)))
+        return "it is a setting of Terrakube's executor, which the operator gives";
+    return why;
+}
+
 static void check_variables(const cJSON *placement, struct df_faults *f)
 {
     const struct df_path root = {0}, path = {&root, "EPHEMERAL_JOB_ENV_VARS", 0};
     const cJSON *variable;
     cJSON_ArrayForEach (variable, df_json_at(placement, "env")) {
         const char *name = df_json_str(variable, "name");
-        const char *why = df_runner_variable_refused(name, DF_SET_BY_WORKSPACE);
+        const char *why = why_refused(name);
         if (why)
             df_fault(f, &path, "%.64s is refused: %s", name, why);
     }

@@ -1,5 +1,5 @@
 /*
- * terrakube.c - the check of a service that is the executor of a Terrakube (terrakube.listen): its
+ * check.c - the check of a service that is the executor of a Terrakube (terrakube.listen): its
  * settings, and whether those whom it needs answer and take its secrets. It changes nothing there.
  */
 #include <errno.h>
@@ -11,6 +11,7 @@
 #include "common/terrakube/token.h"
 #include "common/terrakube/wire.h"
 #include "spawner/doctor/checks.h"
+#include "spawner/terrakube/terrakube.h"
 
 #define ANSWER_MS 10000
 #define TOKEN_SECONDS 60
@@ -159,8 +160,6 @@ int df_check_terrakube(struct df_doctor_context *p, struct df_err *err)
 {
     static part_fn *const parts[] = {check_api, check_redis, check_storage, check_index};
     DF_CLEANUP(df_terrakube_settings_free) struct df_terrakube_settings s = {0};
-    if (!p->config.terrakube_listen)
-        return 0;
     if (read_settings(&s, err) < 0)
         return -1;
     for (size_t i = 0; i < DF_ARRAY_SIZE(parts); i++) {

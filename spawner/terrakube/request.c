@@ -1,10 +1,8 @@
 /*
- * terrakube.c - makes a TaskAction of a payload. Read df_request_terrakube_step() at the end first.
+ * request.c - makes a TaskAction of a payload. Read df_request_terrakube_step() at the end first.
  * The name follows from job and step, so a repeated request finds its TaskAction and succeeds. The
  * payload is stored before the TaskAction, which therefore never lacks it.
  */
-#include "spawner/requests/terrakube.h"
-
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "spawner/journal/reporter.h"
@@ -12,9 +10,7 @@
 #include "spawner/model/labels.h"
 #include "spawner/model/tables.h"
 #include "spawner/model/task_kinds.h"
-#include "spawner/model/terrakube.h"
-#include "spawner/steps/payloads.h"
-#include "spawner/steps/terrakube.h"
+#include "spawner/terrakube/terrakube.h"
 
 /* ---- room ---- */
 
@@ -56,7 +52,7 @@ static int check_room(struct df_spawner *s, const char *job, struct df_err *err)
         return -1;
     if (room.own ? room.running < OF_ONE_JOB : room.taken < most)
         return 0;
-    __atomic_store_n(&s->terrakube->turned_away, true, __ATOMIC_RELAXED);
+    __atomic_store_n(&df_terrakube_of(s)->turned_away, true, __ATOMIC_RELAXED);
     if (room.own)
         return df_fail_reason(err, DF_ERR_RETRY, "NoCapacity",
                               "job %s of Terrakube has %lld steps that have not ended: try again",
@@ -138,11 +134,11 @@ static int store_step(struct df_spawner *s, const struct df_terrakube_payload *p
 static int take_room(struct df_spawner *s, const struct df_terrakube_payload *p, const char *name,
                      const char *text, size_t n, struct df_err *err)
 {
-    (void)pthread_mutex_lock(&s->terrakube->room);
+    (void)pthread_mutex_lock(&df_terrakube_of(s)->room);
     int result = check_room(s, p->job, err);
     if (result == 0)
         result = store_step(s, p, name, text, n, err);
-    (void)pthread_mutex_unlock(&s->terrakube->room);
+    (void)pthread_mutex_unlock(&df_terrakube_of(s)->room);
     return result;
 }
 

@@ -1,15 +1,14 @@
 /*
- * The address where Terrakube's API finds its executor: the routes of the Java one, on a listener of
- * their own (terrakube.listen). Contract: executor/service/mode/online, plugin/scheduler of the API.
+ * address.c - the address where Terrakube's API finds its executor: the routes of the
+ * Java one, on a listener of their own (terrakube.listen). Contract: executor/service/mode/online,
+ * plugin/scheduler of the API.
  */
-#include "spawner/requests/terrakube.h"
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/terrakube/token.h"
-#include "spawner/api/routes.h"
 #include "spawner/http/forward.h"
 #include "spawner/http/server.h"
-#include "spawner/steps/terrakube.h"
+#include "spawner/terrakube/terrakube.h"
 
 /* ---- who asks ---- */
 
@@ -25,7 +24,7 @@ static int check_token(struct df_request *req, struct df_err *err)
             err, DF_ERR_DENIED, "Unauthorized",
             "the request has no token signed with InternalSecret. Terrakube sends "
             "none before 2.31: set terrakube.requireToken to false for it");
-    return df_terrakube_token_check(req->s->terrakube->settings.internal_secret,
+    return df_terrakube_token_check(df_terrakube_of(req->s)->settings.internal_secret,
                                     header + strlen(scheme), df_real_us(), err);
 }
 
@@ -41,7 +40,7 @@ static int check_leads(struct df_request *req, struct df_err *err)
 static int refuse(struct df_request *req, const struct df_err *why, struct df_err *err)
 {
     unsigned skipped;
-    if (df_log_gate_passes(&req->s->terrakube->refused, df_mono_us(), &skipped))
+    if (df_log_gate_passes(&df_terrakube_of(req->s)->refused, df_mono_us(), &skipped))
         df_warn("a step of Terrakube is refused: %s (%u refusals before it were not logged)",
                 why->message, skipped);
     return df_err_pass(err, why);

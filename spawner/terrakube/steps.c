@@ -1,15 +1,14 @@
 /*
- * terrakube_steps.c - the hooks for steps of Terrakube. Their runner reports to Terrakube's API by
- * itself; what no runner can tell, these hooks tell: why a pod did not start, and how one was lost.
- * Read the table of hooks at the end of the file first.
+ * steps.c - the hooks for steps of Terrakube. Their runner reports to Terrakube's API by itself;
+ * what no runner can tell, these hooks tell: why a pod did not start, and how one was lost. Read the
+ * table of hooks at the end of the file first.
  */
 #include "common/base/log.h"
 #include "spawner/control/task_pass.h"
-#include "spawner/requests/allowed.h"
+#include "spawner/model/allow.h"
 #include "spawner/requests/new_docs.h"
-#include "spawner/steps/payloads.h"
 #include "spawner/steps/recovery.h"
-#include "spawner/steps/terrakube.h"
+#include "spawner/terrakube/terrakube.h"
 
 /* How long an end waits for an API that does not answer. */
 #define TELL_US INT64_C(1800000000)
@@ -36,7 +35,7 @@ static int beat(struct df_task_pass *p, struct df_err *err)
     bool is_over = false;
     int64_t next_us = 0;
     struct df_err why = {0};
-    if (!p->c->s->terrakube || df_task_has_runner(p->task) || df_task_is_canceled(p->task))
+    if (!p->c->s->platform_data || df_task_has_runner(p->task) || df_task_is_canceled(p->task))
         return 0;
     if (df_terrakube_beat(p->c->s, p->task, p->now_us, &next_us, &is_over, &why) < 0)
         df_warn("step %s: no heartbeat for Terrakube: %s", p->step.name, why.message);
@@ -44,10 +43,22 @@ static int beat(struct df_task_pass *p, struct df_err *err)
     return is_over ? df_task_pass_modify(p, set_cancel, NULL, err) : 0;
 }
 
-/* The policy may have changed since the step was sent. Without pods the keys mean nothing. */
+/* The policy may have changed since the step was sent. Without pods the keys mean nothing. Nobody asks
+ * for such a step with a role of this service: its keys are variables of a workspace, which many may
+ * edit. */
 static int check_allowed(const struct df_task_pass *p, struct df_err *err)
 {
-    return p->engine->kind->runs_pods ? df_allowed_terrakube(p->c->s, p->task, err) : 0;
+    const struct df_allow allow = df_config_allow(p->c->s->config, &p->c->s->never);
+    const struct df_allow_ask ask = {DF_ROLE_WRITE, DF_ALLOW_TERRAKUBE,
+                                     df_json_str(p->task, "spec.class"), "placement"};
+    DF_JSON cJSON *placement = NULL;
+    if (!p->engine->kind->runs_pods)
+        return 0;
+    if (df_terrakube_placement(p->task, &placement, err) < 0)
+        return -1;
+    return df_allow_check(&allow, &ask, placement, NULL, err) < 0
+               ? df_err_wrap(err, "the workspace's EPHEMERAL_ keys")
+               : 0;
 }
 
 /* Also while it waits for a slot. */
@@ -88,7 +99,7 @@ static int tell_failure(struct df_task_pass *p, const struct df_task_verdict *v,
 {
     DF_SHARED const cJSON *task = NULL; /* with what the step may have created */
     struct df_err why = {0};
-    if (!p->c->s->terrakube) {
+    if (!p->c->s->platform_data) {
         df_warn("step %s: Terrakube is not told of the end, because terrakube.listen is not set",
                 p->step.name);
         return 0;
@@ -125,7 +136,7 @@ static int terrakube_clean(struct df_task_pass *p, struct df_err *err)
     if (p->ops->cleanup(p->engine, &p->step, err) < 0 ||
         df_payload_delete(p->c->s, p->step.name, err) < 0 || df_task_pass_finalize(p, err) < 0)
         return -1;
-    if (p->c->s->terrakube && df_terrakube_ring(p->c->s, &why) < 0)
+    if (p->c->s->platform_data && df_terrakube_ring(p->c->s, &why) < 0)
         df_warn("Terrakube's queue is not woken and looks again by itself: %s", why.message);
     return 0;
 }

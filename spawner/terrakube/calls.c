@@ -1,11 +1,8 @@
 /*
- * terrakube.c - what only steps of Terrakube need: a part of the step document, the report of a
- * failure that the runner cannot send, heartbeats and the bell in Redis. Read
- * df_terrakube_tell_failure() first: it asks the API, stores output and history of a step that is
- * not over there, and then marks it as failed.
+ * calls.c - the report of a failure that the runner cannot send, heartbeats and the bell in Redis.
+ * Read df_terrakube_tell_failure() first: it asks the API, stores output and history of a step that
+ * is not over there, and then marks it as failed.
  */
-#include "spawner/steps/terrakube.h"
-
 #include <errno.h>
 #include <fcntl.h>
 
@@ -18,104 +15,14 @@
 #include "common/terrakube/rescue.h"
 #include "common/terrakube/storage.h"
 #include "common/terrakube/wire.h"
-#include "spawner/model/terrakube.h"
-#include "spawner/steps/payloads.h"
 #include "spawner/steps/steps.h"
+#include "spawner/terrakube/terrakube.h"
 
 /* As a runner's own. The API fails a job of which it has had no sign for a minute. */
 enum { BEAT_S = 15 };
 
 /* For about half a second the job that made room is pending without a step, and stands in front. */
 #define RING_AGAIN_US INT64_C(2000000)
-
-/* ---- the door ---- */
-
-void df_terrakube_door_close(struct df_terrakube_door *d)
-{
-    if (!d)
-        return;
-    df_terrakube_settings_free(&d->settings);
-    df_strs_wipe(&d->environment);
-    (void)pthread_mutex_destroy(&d->room);
-    free(d);
-}
-
-static int copy_settings(char *const *environment, struct df_strs *to, struct df_err *err)
-{
-    for (char *const *e = environment; e && *e; e++) {
-        size_t n = strcspn(*e, "=");
-        DF_FREE char *name = strndup(*e, n);
-        if (!name)
-            return df_fail_oom(err);
-        if (df_terrakube_is_setting(name))
-            (void)df_strs_add(to, *e);
-    }
-    return df_strs_check(to, err);
-}
-
-int df_terrakube_door_open(char *const *environment, struct df_terrakube_door **ret,
-                           struct df_err *err)
-{
-    struct df_terrakube_door *d = calloc(1, sizeof(*d));
-    if (!d)
-        return df_fail_oom(err);
-    (void)pthread_mutex_init(&d->room, NULL);
-    d->ring_us = 1; /* what was turned away before the start, was so by another process */
-    DF_SECRET_STRS struct df_strs all = {0};
-    for (char *const *e = environment; e && *e; e++)
-        (void)df_strs_add(&all, *e);
-    if (df_strs_check(&all, err) < 0 || copy_settings(environment, &d->environment, err) < 0 ||
-        df_terrakube_settings_read(&all, &d->settings, err) < 0) {
-        df_terrakube_door_close(d);
-        return df_err_wrap(err, "terrakube.listen");
-    }
-    *ret = d;
-    return 0;
-}
-
-/* ---- the step document ---- */
-
-/* An API without workspaces' folders, and a payload that cannot be read, leave it to the payload. */
-static int add_folder(struct df_spawner *s, const cJSON *task, cJSON *part, struct df_err *err)
-{
-    struct df_terrakube_payload p;
-    struct df_terrakube_api *api = NULL;
-    struct df_err why = {0};
-    DF_FREE char *folder = NULL;
-    df_terrakube_task_payload(task, &p);
-    if (!p.workspace)
-        return 0;
-    if (df_terrakube_api_new(&s->terrakube->settings, &p, DF_TIMEOUT_TERRAKUBE_MS, NULL, &api,
-                             err) < 0)
-        return -1;
-    int result = df_terrakube_api_folder(api, &folder, &why);
-    df_terrakube_api_free(api);
-    if (result < 0 && why.cls != DF_ERR_NOT_FOUND)
-        return df_err_pass_needed(err, &why);
-    return df_json_add_str(part, "folder", folder, err);
-}
-
-int df_terrakube_part(struct df_spawner *s, const cJSON *task, cJSON **ret, struct df_err *err)
-{
-    DF_SECRET_JSON cJSON *part = cJSON_CreateObject();
-    DF_CLEANUP(df_buf_wipe) struct df_buf payload = DF_BUF_INIT(DF_LIMIT_TERRAKUBE_PAYLOAD);
-    cJSON *settings = part ? df_json_array_at(part, "settings") : NULL;
-    if (!settings)
-        return df_fail_oom(err);
-    if (!s->terrakube)
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                              "terrakube.listen is not set any more: set it, or let Terrakube send "
-                              "the step elsewhere");
-    for (size_t i = 0; i < s->terrakube->environment.len; i++)
-        if (df_json_append_str(settings, s->terrakube->environment.items[i], err) < 0)
-            return -1;
-    if (df_payload_get(s, df_json_str(task, "metadata.name"), &payload, err) < 0 ||
-        df_json_add_str(part, "payload", df_buf_str(&payload), err) < 0 ||
-        add_folder(s, task, part, err) < 0)
-        return -1;
-    *ret = DF_TAKE(part);
-    return 0;
-}
 
 /* ---- what the API says of the step ---- */
 
@@ -164,7 +71,7 @@ static int write_lines(struct df_spawner *s, const cJSON *task,
 {
     const char *uid = df_json_str(task, "metadata.uid");
     int64_t size = 0;
-    df_terrakube_rescue_lines(&s->terrakube->settings, p, fd);
+    df_terrakube_rescue_lines(&df_terrakube_of(s)->settings, p, fd);
     if (df_step_log_size(s, uid, &size, err) < 0)
         return -1;
     if (size <= lseek(fd, 0, SEEK_CUR))
@@ -252,8 +159,8 @@ static void store_rest(struct df_spawner *s, const cJSON *task,
 {
     DF_TERRAKUBE_STORAGE struct df_terrakube_storage *storage = NULL;
     struct df_err err = {0};
-    if (df_terrakube_storage_new(&s->terrakube->settings, DF_TIMEOUT_TERRAKUBE_MS, NULL, &storage,
-                                 &err) < 0 ||
+    if (df_terrakube_storage_new(&df_terrakube_of(s)->settings, DF_TIMEOUT_TERRAKUBE_MS, NULL,
+                                 &storage, &err) < 0 ||
         save_output(s, task, p, storage, why, &err) < 0)
         df_warn("the output of step %s of Terrakube's job %s is not stored: %s", p->step, p->job,
                 err.message);
@@ -302,7 +209,7 @@ int df_terrakube_tell_failure(struct df_spawner *s, const cJSON *task, const cha
     if (!text)
         return df_fail_oom(err);
     df_terrakube_task_payload(task, &p);
-    if (df_terrakube_api_new(&s->terrakube->settings, &p, DF_TIMEOUT_TERRAKUBE_MS, NULL, &api,
+    if (df_terrakube_api_new(&df_terrakube_of(s)->settings, &p, DF_TIMEOUT_TERRAKUBE_MS, NULL, &api,
                              err) < 0)
         return -1;
     int result = tell(s, task, &p, api, text, &why);
@@ -319,7 +226,7 @@ int df_terrakube_tell_failure(struct df_spawner *s, const cJSON *task, const cha
 static int set_heartbeat(struct df_spawner *s, const char *job, struct df_err *err)
 {
     struct df_redis *redis = NULL;
-    if (df_terrakube_wire_new(&s->terrakube->settings, &redis, err) < 0)
+    if (df_terrakube_wire_new(&df_terrakube_of(s)->settings, &redis, err) < 0)
         return -1;
     int result = df_terrakube_wire_beat(redis, job, err);
     df_redis_free(redis);
@@ -351,12 +258,12 @@ int df_terrakube_beat(struct df_spawner *s, const cJSON *task, int64_t now_us, i
     struct df_terrakube_api *api = NULL;
     DF_CLEANUP(df_terrakube_job_free) struct df_terrakube_job job = {0};
     df_terrakube_task_payload(task, &p);
-    if (!df_terrakube_beat_is_due(&s->terrakube->beats, p.job, now_us, ret_next_us)) {
+    if (!df_terrakube_beat_is_due(&df_terrakube_of(s)->beats, p.job, now_us, ret_next_us)) {
         *ret_over = false;
         return 0;
     }
     if (set_heartbeat(s, p.job, err) < 0 ||
-        df_terrakube_api_new(&s->terrakube->settings, &p, DF_TIMEOUT_TERRAKUBE_MS, NULL, &api,
+        df_terrakube_api_new(&df_terrakube_of(s)->settings, &p, DF_TIMEOUT_TERRAKUBE_MS, NULL, &api,
                              err) < 0)
         return -1;
     int result = df_terrakube_api_job(api, &job, err);
@@ -369,9 +276,9 @@ int df_terrakube_beat(struct df_spawner *s, const cJSON *task, int64_t now_us, i
 static int ring(struct df_spawner *s, struct df_err *err)
 {
     struct df_redis *redis = NULL;
-    if (!df_terrakube_has_redis(&s->terrakube->settings))
+    if (!df_terrakube_has_redis(&df_terrakube_of(s)->settings))
         return 0;
-    if (df_terrakube_wire_new(&s->terrakube->settings, &redis, err) < 0)
+    if (df_terrakube_wire_new(&df_terrakube_of(s)->settings, &redis, err) < 0)
         return -1;
     int result = df_terrakube_wire_ring(redis, err);
     df_redis_free(redis);
@@ -380,18 +287,18 @@ static int ring(struct df_spawner *s, struct df_err *err)
 
 int df_terrakube_ring(struct df_spawner *s, struct df_err *err)
 {
-    if (!__atomic_exchange_n(&s->terrakube->turned_away, false, __ATOMIC_RELAXED))
+    if (!__atomic_exchange_n(&df_terrakube_of(s)->turned_away, false, __ATOMIC_RELAXED))
         return 0;
-    __atomic_store_n(&s->terrakube->ring_us, df_real_us() + RING_AGAIN_US, __ATOMIC_RELAXED);
+    __atomic_store_n(&df_terrakube_of(s)->ring_us, df_real_us() + RING_AGAIN_US, __ATOMIC_RELAXED);
     return ring(s, err);
 }
 
 int df_terrakube_ring_again(struct df_spawner *s, struct df_err *err)
 {
-    int64_t due_us = __atomic_load_n(&s->terrakube->ring_us, __ATOMIC_RELAXED);
+    int64_t due_us = __atomic_load_n(&df_terrakube_of(s)->ring_us, __ATOMIC_RELAXED);
     if (!due_us || df_real_us() < due_us ||
-        !__atomic_compare_exchange_n(&s->terrakube->ring_us, &due_us, 0, false, __ATOMIC_RELAXED,
-                                     __ATOMIC_RELAXED))
+        !__atomic_compare_exchange_n(&df_terrakube_of(s)->ring_us, &due_us, 0, false,
+                                     __ATOMIC_RELAXED, __ATOMIC_RELAXED))
         return 0;
     return ring(s, err);
 }

@@ -1,4 +1,4 @@
-#include "spawner/cli/terrakube.h"
+#include "spawner/cli/task_words.h"
 
 #include "common/base/util.h"
 
@@ -31,7 +31,7 @@ void df_text_owner(const cJSON *spec, struct df_buf *out)
     "the output what the step waited for."
 
 /* Those whose other sentences name what Terrakube does not have: runs, executors, commands on states. */
-static const struct df_reason own[] = {
+static const struct df_reason of_terrakube[] = {
     {"Applied", "The changes were applied.", NULL},
     {"Planned", "The plan was created and stored.", NULL},
     {"Canceled", "The job was cancelled in Terrakube.",
@@ -95,11 +95,16 @@ static const struct df_reason own[] = {
      "The message names it and says what it may be."},
 };
 
-const struct df_reason *df_reason_of_terrakube(const char *word)
+static const struct {
+    const struct df_reason *rows;
+    size_t count;
+} own[DF_TASK_KINDS] = {[DF_TASK_TERRAKUBE] = {of_terrakube, DF_ARRAY_SIZE(of_terrakube)}};
+
+const struct df_reason *df_reason_of_kind(enum df_task_kind_id kind, const char *word)
 {
-    for (size_t i = 0; i < DF_ARRAY_SIZE(own); i++) {
-        if (df_streq(own[i].word, word))
-            return &own[i];
+    for (size_t i = 0; i < own[kind].count; i++) {
+        if (df_streq(own[kind].rows[i].word, word))
+            return &own[kind].rows[i];
     }
     return df_reason_find(word);
 }
