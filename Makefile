@@ -134,6 +134,7 @@ $(B)/tests/%: $(B)/obj/tests/unit/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/li
 	@mkdir -p $(@D)
 	$(SAY) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $< $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS) -lcmocka
+$(B)/tests/test_buf: LDFLAGS += -Wl,--wrap=free
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libspawner.a $(B)/librunner.a $(B)/libcommon.a
 	@mkdir -p $(@D)
 	$(SAY) LD $@

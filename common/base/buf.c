@@ -143,7 +143,7 @@ int df_str_set(char **to, const char *value, struct df_err *err)
     char *copy = value ? strdup(value) : NULL;
     if (value && !copy)
         return df_fail_oom(err);
-    free(*to);
+    df_str_wipe(to);
     *to = copy;
     return 0;
 }

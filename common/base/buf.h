@@ -50,8 +50,9 @@ char *df_buf_take(struct df_buf *b);
 /* Like asprintf with a return value: NULL on no memory. The caller frees it. */
 char *df_strf(const char *fmt, ...) DF_PRINTF(1, 2);
 
-/* Replaces the string in *to by a copy of value (NULL: by NULL); value may be *to itself. On no
- * memory it returns -1, and *to is unchanged. */
+/* Replaces the string in *to by a copy of value (NULL: by NULL); value may be *to itself. The old
+ * string may be a secret and is overwritten with zeros. On no memory it returns -1, and *to is
+ * unchanged. */
 int df_str_set(char **to, const char *value, struct df_err *err) DF_MUST_CHECK;
 
 /* Overwrites the content with zeros (in a way no compiler removes), then frees. For secrets. */

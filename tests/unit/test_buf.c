@@ -120,6 +120,31 @@ static void a_kept_string_is_replaced_by_a_copy_or_by_nothing(void **state)
     assert_null(kept);
 }
 
+/* test_buf is linked with --wrap=free: what memory held when it was given back is seen here. */
+static const char *watched;
+static char first_byte;
+
+void __real_free(void *p);
+void __wrap_free(void *p);
+void __wrap_free(void *p)
+{
+    if (p && p == watched)
+        first_byte = *watched;
+    __real_free(p);
+}
+
+static void a_string_that_is_replaced_is_wiped(void **state)
+{
+    (void)state;
+    DF_FREE char *token = strdup("s3cret");
+    watched = token;
+    first_byte = 'x';
+    assert_int_equal(df_str_set(&token, "another", NULL), 0);
+    watched = NULL;
+    assert_int_equal(first_byte, '\0');
+    assert_string_equal(token, "another");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -132,6 +157,7 @@ int main(void)
         cmocka_unit_test(clearing_forgets_content_and_failure),
         cmocka_unit_test(reserved_room_is_within_the_cap),
         cmocka_unit_test(a_kept_string_is_replaced_by_a_copy_or_by_nothing),
+        cmocka_unit_test(a_string_that_is_replaced_is_wiped),
         cmocka_unit_test(wiping_leaves_an_empty_buffer_with_the_same_cap),
     };
     return cmocka_run_group_tests_name("buf", tests, NULL, NULL);
