@@ -14,7 +14,7 @@ int df_json_add(cJSON *object, const char *key, cJSON *item, struct df_err *err)
 {
     if (item && cJSON_AddItemToObject(object, key, item))
         return 0;
-    cJSON_Delete(item);
+    df_json_wipe(item); /* may be secret */
     return df_fail_oom(err);
 }
 
@@ -45,7 +45,7 @@ int df_json_append(cJSON *array, cJSON *item, struct df_err *err)
 {
     if (item && cJSON_AddItemToArray(array, item))
         return 0;
-    cJSON_Delete(item);
+    df_json_wipe(item);
     return df_fail_oom(err);
 }
 

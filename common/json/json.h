@@ -69,8 +69,8 @@ char *df_json_print_pretty(const cJSON *j);
 
 /* Adders return 0, or -1 if out of memory (set in err unless that is NULL). An object or array that
  * is NULL counts as out of memory, so what makes one need not be checked before. A NULL string adds
- * nothing and is success. df_json_add takes ownership of the item, also on failure; item NULL
- * counts as out of memory. */
+ * nothing and is success. df_json_add and df_json_append take ownership of the item; on failure they
+ * wipe it, because it may be secret. item NULL counts as out of memory. */
 int df_json_add(cJSON *object, const char *key, cJSON *item, struct df_err *err);
 int df_json_add_str(cJSON *object, const char *key, const char *value, struct df_err *err);
 int df_json_add_num(cJSON *object, const char *key, double value, struct df_err *err);
