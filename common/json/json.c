@@ -86,7 +86,8 @@ static cJSON *value_of(const struct df_json_member *m)
     char text[DF_TIME_LEN];
     switch (m->type) {
     case DF_MEMBER_STR:
-        return cJSON_CreateString(m->text);
+    case DF_MEMBER_STR_ALLOC:
+        return m->text ? cJSON_CreateString(m->text) : NULL;
     case DF_MEMBER_NUM:
         return cJSON_CreateNumber(m->number);
     case DF_MEMBER_BOOL:

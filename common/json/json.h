@@ -84,13 +84,15 @@ int df_json_set(cJSON *object, const char *key, cJSON *item, struct df_err *err)
 int df_json_set_str(cJSON *object, const char *key, const char *value, struct df_err *err);
 
 /* A member for the two functions below: df_json_object(DF_STR("name", name), DF_NUM("serial", 3)).
- * A NULL string is left out; a NULL key counts as
+ * A NULL string is left out, but a NULL of DF_STR_ALLOC counts as out of memory: that is a string that
+ * was allocated, and need not be checked before; it stays the caller's. A NULL key counts as
  * out of memory. DF_ITEM hands its item over, also on failure; an item NULL counts as
  * out of memory. The arguments are evaluated in any order, and all of them: an item must not depend
  * on another one. */
 enum df_json_member_type {
     DF_MEMBER_END, /* of a list */
     DF_MEMBER_STR,
+    DF_MEMBER_STR_ALLOC,
     DF_MEMBER_NUM,
     DF_MEMBER_BOOL,
     DF_MEMBER_TIME,
@@ -107,6 +109,10 @@ struct df_json_member {
 #define DF_STR(k, v)                                                                               \
     {                                                                                              \
         .key = (k), .type = DF_MEMBER_STR, .text = (v)                                             \
+    }
+#define DF_STR_ALLOC(k, v)                                                                         \
+    {                                                                                              \
+        .key = (k), .type = DF_MEMBER_STR_ALLOC, .text = (v)                                       \
     }
 #define DF_NUM(k, v)                                                                               \
     {                                                                                              \

@@ -112,7 +112,9 @@ static int json_round_trip(struct df_err *err)
     DF_JSON cJSON *j = NULL, *copy = NULL;
     if (df_json_parse(text, sizeof(text) - 1, &j, err) < 0)
         return -1;
-    if (df_json_add_str(j, "f", "g", err) < 0 || df_json_add_time(j, "t", 1, err) < 0 ||
+    DF_FREE char *made = df_strf("%s", "made");
+    if (df_json_put(j, err, DF_STR_ALLOC("made", made)) < 0 ||
+        df_json_add_str(j, "f", "g", err) < 0 || df_json_add_time(j, "t", 1, err) < 0 ||
         df_json_set_str(j, "f", "h", err) < 0 ||
         df_json_put(j, err, DF_STR("f", "i"), DF_TIME("t", 2), DF_BOOL("new", true),
                     DF_ITEM("o", df_json_object(DF_NUM("n", 1), DF_ITEM("l", cJSON_CreateArray()))),

@@ -76,6 +76,19 @@ static void an_object_is_made_of_members_of_every_type(void **state)
     assert_prints(empty, "{}");
 }
 
+static void an_allocated_string_that_is_missing_is_out_of_memory(void **state)
+{
+    (void)state;
+    const char *none = NULL;
+    struct df_err err = {0};
+    DF_JSON cJSON *j = df_json_object(DF_STR_ALLOC("s", "x"));
+    assert_prints(j, "{\"s\":\"x\"}");
+    assert_null(df_json_object(DF_STR_ALLOC("s", none)));
+    assert_int_equal(df_json_put(j, &err, DF_STR_ALLOC("s", none), DF_NUM("n", 1)), -1);
+    assert_string_equal(err.message, "out of memory");
+    assert_prints(j, "{\"s\":\"x\"}");
+}
+
 static void members_are_put_into_an_object_or_replaced_in_their_place(void **state)
 {
     (void)state;
@@ -167,6 +180,7 @@ int main(void)
         cmocka_unit_test(setting_a_member_replaces_it_in_its_place),
         cmocka_unit_test(a_missing_item_counts_as_no_memory),
         cmocka_unit_test(an_object_is_made_of_members_of_every_type),
+        cmocka_unit_test(an_allocated_string_that_is_missing_is_out_of_memory),
         cmocka_unit_test(members_are_put_into_an_object_or_replaced_in_their_place),
         cmocka_unit_test(members_after_a_missing_item_are_freed),
         cmocka_unit_test(what_is_added_to_an_object_that_is_missing_counts_as_no_memory),
