@@ -16,20 +16,18 @@
 /* String.split(): drops empty parts at the end, unless the separator does not occur. */
 static int split_text(const char *s, char separator, struct df_strs *ret, struct df_err *err)
 {
-    if (!strchr(s, separator))
-        return df_strs_add(ret, s) < 0 ? df_fail_oom(err) : 0;
+    bool occurs = strchr(s, separator);
     for (const char *end = s; end; s = end + 1) {
         end = strchr(s, separator);
-        if (df_strs_take(ret, end ? strndup(s, (size_t)(end - s)) : strdup(s)) < 0)
-            return df_fail_oom(err);
+        (void)df_strs_take(ret, end ? strndup(s, (size_t)(end - s)) : strdup(s));
         if (!end)
             break;
     }
-    while (ret->len > 0 && !*ret->items[ret->len - 1]) {
+    while (occurs && ret->len > 0 && !*ret->items[ret->len - 1]) {
         free(ret->items[--ret->len]);
         ret->items[ret->len] = NULL;
     }
-    return 0;
+    return df_strs_check(ret, err);
 }
 
 /* String.trim(): blanks and control characters at both ends. The caller frees. */

@@ -305,9 +305,7 @@ int df_executor_check_push(const cJSON *executor, struct df_err *err)
 
 static int set_state(cJSON *status, const char *state, const char *word, struct df_err *err)
 {
-    return df_json_set_str(status, "state", state, err) < 0
-               ? -1
-               : df_json_set_str(status, "status", word, err);
+    return df_json_put(status, err, DF_STR("state", state), DF_STR("status", word));
 }
 
 static int set_adopted(cJSON *status, struct df_err *err)
@@ -325,7 +323,7 @@ int df_executor_adopt(cJSON *executor, struct df_err *err)
     if (!df_executor_is_busy(executor))
         return set_adopted(status, err);
     cJSON *before = df_json_object_at(status, "before");
-    return before ? set_adopted(before, err) : df_fail_oom(err);
+    return df_check_alloc(before, err) < 0 ? -1 : set_adopted(before, err);
 }
 
 /* Makes this run the active one and saves the current state in status.before, which is restored if
@@ -443,8 +441,6 @@ static bool may_create(const cJSON *run)
 int df_executor_expect_resources(cJSON *executor, const cJSON *run, struct df_err *err)
 {
     cJSON *status = df_json_object_at(executor, "status");
-    if (!status)
-        return df_fail_oom(err);
     if (!may_create(run) || may_hold_resources(executor))
         return 0;
     return df_json_set(status, "mayHoldResources", cJSON_CreateTrue(), err) < 0
@@ -567,8 +563,6 @@ int df_executor_lose_run(cJSON *executor, int64_t now_us, struct df_err *err)
     cJSON *last = df_json_object_at(status, "lastRun");
     const char *before = df_json_str(status, "before.state");
     char at[DF_TIME_LEN];
-    if (!last)
-        return df_fail_oom(err);
     const char *state = may_hold_resources(executor) || !before ? state_of(executor) : before;
     if (df_json_put(last, err, DF_STR("name", df_json_str(status, "activeRun")),
                     DF_STR("phase", "Failed"), DF_STR("at", df_time_format(now_us, at))) < 0 ||

@@ -156,7 +156,7 @@ static int add_file(const struct provider *p, const struct key *k, const char *v
                    ? -1
                    : df_json_set_str(to->binary, k->file, value, err);
     char *text = df_strf("%s%s", value, lacks_end ? "\n" : "");
-    int result = text ? df_json_set_str(to->files, k->file, text, err) : df_fail_oom(err);
+    int result = df_json_put(to->files, err, DF_STR_ALLOC(k->file, text));
     df_str_wipe(&text);
     return result;
 }

@@ -334,20 +334,18 @@ static int add_credential_config(const cJSON *federation_spec, const char *token
                           ":generateAccessToken",
                           account)
                 : NULL;
-    if (!config || (account && !impersonation))
+    if (account && !impersonation)
         return df_fail_oom(err);
     if (df_json_put(config, err, DF_STR("type", "external_account"),
-                    DF_STR("audience", df_json_str(federation_spec, "provider"))) < 0 ||
-        df_json_add_str(config, "subject_token_type", "urn:ietf:params:oauth:token-type:jwt", err) <
-            0 ||
-        df_json_put(config, err,
+                    DF_STR("audience", df_json_str(federation_spec, "provider")),
+                    DF_STR("subject_token_type", "urn:ietf:params:oauth:token-type:jwt"),
                     DF_STR("token_url", url ? url : "https://sts.googleapis.com/v1/token"),
                     DF_STR("service_account_impersonation_url", impersonation)) < 0 ||
         df_json_add_str(df_json_object_at(config, "credential_source"), "file", token_file, err) <
             0)
         return -1;
     DF_FREE char *text = df_json_print(config);
-    return text ? df_json_set_str(to->files, GCP_FILE, text, err) : df_fail_oom(err);
+    return df_json_put(to->files, err, DF_STR_ALLOC(GCP_FILE, text));
 }
 
 int df_integration_identity(const cJSON *spec, const char *token_file, const char *session,

@@ -4,8 +4,6 @@ int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err
 {
     cJSON *metadata = df_json_object_at(doc, "metadata");
     cJSON *labels = df_json_object_at(metadata, "labels");
-    if (!labels)
-        return df_fail_oom(err);
     if (value)
         return df_json_set_str(labels, label, value, err);
     cJSON_DeleteItemFromObjectCaseSensitive(labels, label);

@@ -30,8 +30,7 @@ int df_move_view(const cJSON *executor, const cJSON *storage, cJSON **ret, struc
     DF_JSON cJSON *view = cJSON_CreateObject();
     cJSON *metadata = df_json_object_at(view, "metadata");
     cJSON *spec = df_json_object_at(view, "spec");
-    if (df_check_alloc(metadata, err) < 0 ||
-        df_json_set_str(metadata, "name", df_json_str(executor, "metadata.name"), err) < 0 ||
+    if (df_json_set_str(metadata, "name", df_json_str(executor, "metadata.name"), err) < 0 ||
         df_json_set(spec, "storage", cJSON_Duplicate(storage, true), err) < 0)
         return -1;
     *ret = DF_TAKE(view);
@@ -100,8 +99,6 @@ int df_move_switch(cJSON *executor, const cJSON *run, struct df_err *err)
     const cJSON *target = df_json_at(run, "spec.moveTo");
     cJSON *spec = df_json_object_at(executor, "spec");
     cJSON *status = df_json_object_at(executor, "status");
-    if (!spec || !status)
-        return df_fail_oom(err);
     bool changes = !df_json_equal(target, df_json_at(spec, "storage"));
     if (df_json_set(spec, "storage", cJSON_Duplicate(target, true), err) < 0 ||
         df_json_set(status, "provisionedStorage", cJSON_Duplicate(target, true), err) < 0 ||

@@ -86,10 +86,10 @@ static int add_patch(cJSON *response, const struct review *r, struct df_err *err
         return -1;
     if (df_json_equal(wanted, sent) || (!sent && !wanted->child))
         return 0;
-    if (make_patch(DF_TAKE(wanted), &base64, err) < 0 ||
-        df_json_add_str(response, "patchType", "JSONPatch", err) < 0)
+    if (make_patch(DF_TAKE(wanted), &base64, err) < 0)
         return -1;
-    return df_json_add_str(response, "patch", df_buf_str(&base64), err);
+    return df_json_put(response, err, DF_STR("patchType", "JSONPatch"),
+                       DF_STR("patch", df_buf_str(&base64)));
 }
 
 /* ---- the answer ---- */

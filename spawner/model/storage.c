@@ -37,7 +37,7 @@ static int fill_path(cJSON *storage, const struct df_storage_type *s, const char
     const char *end = strstr(s->path_form, "%s");
     DF_FREE char *path =
         df_strf("%.*s%s%s", (int)(end - s->path_form), s->path_form, name, end + 2);
-    return path ? df_json_set_str(storage, "path", path, err) : df_fail_oom(err);
+    return df_json_put(storage, err, DF_STR_ALLOC("path", path));
 }
 
 /* Without these the backend s3 would neither lock nor ask for encryption. */
@@ -71,7 +71,7 @@ static int fill_names(cJSON *config, const struct df_storage_type *s, struct df_
         if (!df_json_is_number(given))
             continue;
         DF_FREE char *digits = df_json_print(given);
-        if (df_check_alloc(digits, err) < 0 || df_json_set_str(config, *name, digits, err) < 0)
+        if (df_json_put(config, err, DF_STR_ALLOC(*name, digits)) < 0)
             return -1;
     }
     return 0;

@@ -206,8 +206,6 @@ int df_task_count_lost_attempt(cJSON *task, const struct df_engine_observation *
                                int64_t now_us, struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
-    if (!status)
-        return df_fail_oom(err);
     if (!is_lost_attempt(task, observed))
         return 0;
     int64_t n = lost_attempts(task) + 1;

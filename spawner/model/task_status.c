@@ -252,9 +252,8 @@ static int note_end(cJSON *task, enum df_outcome outcome, const char *reason, co
 {
     DF_FREE char *text =
         df_strf("%s%s%s", reason, df_str_empty(message) ? "" : ": ", message ? message : "");
-    if (!text)
-        return df_fail_oom(err);
-    if (outcome == DF_OUTCOME_FAILED && set_error_state(task, reason, message, err) < 0)
+    if (df_check_alloc(text, err) < 0 ||
+        (outcome == DF_OUTCOME_FAILED && set_error_state(task, reason, message, err) < 0))
         return -1;
     return add_phase(task, phase_word(outcome, reason), text, now_us, DF_LIMIT_PHASE_HISTORY, err);
 }

@@ -14,28 +14,19 @@ char *df_terrakube_task_name(const struct df_terrakube_payload *p)
 static int add_job(cJSON *spec, const struct df_terrakube_payload *p, struct df_err *err)
 {
     cJSON *to = df_json_object_at(spec, "terrakube");
-    if (!to)
-        return df_fail_oom(err);
-    if (df_json_add_str(to, "organization", p->organization, err) < 0 ||
-        df_json_add_str(to, "workspace", p->workspace, err) < 0 ||
-        df_json_add_str(to, "job", p->job, err) < 0 ||
-        df_json_add_str(to, "step", p->step, err) < 0 ||
-        df_json_add_str(to, "type", df_json_str(p->document, "type"), err) < 0 ||
-        df_json_add_str(to, "organizationName", df_json_str(p->environment, "organizationName"),
-                        err) < 0)
-        return -1;
-    return df_json_add_str(to, "workspaceName", df_json_str(p->environment, "workspaceName"), err);
+    return df_json_put(to, err, DF_STR("organization", p->organization),
+                       DF_STR("workspace", p->workspace), DF_STR("job", p->job),
+                       DF_STR("step", p->step), DF_STR("type", df_json_str(p->document, "type")),
+                       DF_STR("organizationName", df_json_str(p->environment, "organizationName")),
+                       DF_STR("workspaceName", df_json_str(p->environment, "workspaceName")));
 }
 
 /* Those that Terrakube's API gives its own Jobs and pods; EPHEMERAL_CONFIG_LABELS cannot change them. */
 static int add_labels(cJSON *spec, const struct df_terrakube_payload *p, struct df_err *err)
 {
     cJSON *labels = df_json_object_at(df_json_object_at(spec, "terrakube"), "labels");
-    if (!labels)
-        return df_fail_oom(err);
-    return df_json_add_str(labels, "terrakube.io/organization", p->organization, err) < 0
-               ? -1
-               : df_json_add_str(labels, "terrakube.io/workspace", p->workspace, err);
+    return df_json_put(labels, err, DF_STR("terrakube.io/organization", p->organization),
+                       DF_STR("terrakube.io/workspace", p->workspace));
 }
 
 /* Of the workspace's variables only those that place the pod: others may be secret. */
@@ -51,8 +42,7 @@ static int add_keys(cJSON *spec, const struct df_terrakube_payload *p, struct df
             continue;
         cJSON *entry = cJSON_CreateObject();
         if (df_json_append(list, entry, err) < 0 ||
-            df_json_add_str(entry, "name", variable->string, err) < 0 ||
-            df_json_add_str(entry, "value", value, err) < 0)
+            df_json_put(entry, err, DF_STR("name", variable->string), DF_STR("value", value)) < 0)
             return -1;
     }
     return 0;
@@ -62,11 +52,9 @@ int df_terrakube_task_spec(const struct df_terrakube_payload *p, cJSON **ret, st
 {
     DF_JSON cJSON *spec = cJSON_CreateObject();
     DF_FREE char *target = df_strf("terrakube/%s", p->workspace ? p->workspace : p->job);
-    if (!spec || !target)
-        return df_fail_oom(err);
-    if (df_json_add_str(spec, "action", DF_ACTION_TERRAKUBE, err) < 0 ||
-        df_json_add_str(spec, "targetResource", target, err) < 0 || add_job(spec, p, err) < 0 ||
-        add_labels(spec, p, err) < 0 || add_keys(spec, p, err) < 0)
+    if (df_json_put(spec, err, DF_STR("action", DF_ACTION_TERRAKUBE),
+                    DF_STR_ALLOC("targetResource", target)) < 0 ||
+        add_job(spec, p, err) < 0 || add_labels(spec, p, err) < 0 || add_keys(spec, p, err) < 0)
         return -1;
     *ret = DF_TAKE(spec);
     return 0;
