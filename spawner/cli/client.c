@@ -23,20 +23,15 @@ void df_client_address_free(struct df_client_address *a)
     *a = (struct df_client_address){0};
 }
 
-static int copy_string(const char *from, char **ret)
-{
-    *ret = from ? strdup(from) : NULL;
-    return from && !*ret ? -1 : 0;
-}
-
 int df_client_address_copy(const struct df_client_address *from, struct df_client_address *ret,
                            struct df_err *err)
 {
     struct df_client_address copy = {.is_stray = from->is_stray};
-    if (copy_string(from->url, &copy.url) < 0 || copy_string(from->token, &copy.token) < 0 ||
-        copy_string(from->ca_file, &copy.ca_file) < 0) {
+    if (df_str_set(&copy.url, from->url, err) < 0 ||
+        df_str_set(&copy.token, from->token, err) < 0 ||
+        df_str_set(&copy.ca_file, from->ca_file, err) < 0) {
         df_client_address_free(&copy);
-        return df_fail_oom(err);
+        return -1;
     }
     *ret = copy;
     return 0;

@@ -52,9 +52,7 @@ static int set_identity(struct df_connection *c, struct df_err *err)
     const char *env = getenv("DAYFLY_TOKEN");
     if (c->options.token_file)
         return read_token(c->options.token_file, &c->address.token, err);
-    if (!df_str_empty(env) && !(c->address.token = strdup(env)))
-        return df_fail_oom(err);
-    return 0;
+    return df_str_empty(env) ? 0 : df_str_set(&c->address.token, env, err);
 }
 
 /* The token that the service of this data directory made for its user (local_token.h), unless the
@@ -249,10 +247,8 @@ static int set_token_of_named(struct df_connection *c, struct df_err *err)
 
 static int open_connection(struct df_connection *c, struct df_err *err)
 {
-    if (set_identity(c, err) < 0)
+    if (set_identity(c, err) < 0 || df_str_set(&c->address.ca_file, c->options.ca_file, err) < 0)
         return -1;
-    if (c->options.ca_file && !(c->address.ca_file = strdup(c->options.ca_file)))
-        return df_fail_oom(err);
     if (c->options.server) {
         c->kind = DF_SERVICE_NAMED;
         return set_token_of_named(c, err) < 0 ? -1 : set_client(c, c->options.server, err);

@@ -17,7 +17,7 @@ static int list_path(const struct df_cli *cli, const struct df_get *get,
         executor ? df_path("executors", executor, "runs", NULL) : df_path(kind->plural, NULL);
     DF_FREE char *label = get->selector ? df_url_escape(get->selector) : NULL;
     *ret = !path ? NULL : label ? df_strf("%s?label=%s", path, label) : strdup(path);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret, err);
 }
 
 /* ---- fetching ---- */

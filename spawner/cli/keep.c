@@ -19,8 +19,7 @@ static int local_module(const cJSON *executor, char **ret, struct df_err *err)
     *ret = NULL;
     if (!url || !df_starts_with(url, scheme))
         return 0;
-    *ret = df_strf("%s/%s", url + strlen(scheme), folder ? folder : "");
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_strf("%s/%s", url + strlen(scheme), folder ? folder : ""), err);
 }
 
 static int check_variable(const struct df_hcl_module *m, const char *executor, const char *name,

@@ -358,11 +358,8 @@ int df_cli_list_some(struct df_cli *cli, const char *path, size_t most, cJSON **
         DF_JSON cJSON *page = NULL;
         if (get_page(cli, path, cursor, &page, err) < 0 || move_items(page, all, err) < 0)
             return -1;
-        const char *next = df_json_str(page, "nextCursor");
-        free(cursor);
-        cursor = next ? strdup(next) : NULL;
-        if (next && !cursor)
-            return df_fail_oom(err);
+        if (df_str_set(&cursor, df_json_str(page, "nextCursor"), err) < 0)
+            return -1;
     } while (cursor && (!most || (size_t)cJSON_GetArraySize(all) < most));
     *ret = DF_TAKE(all);
     return 0;

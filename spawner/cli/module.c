@@ -513,8 +513,7 @@ static int for_source(struct df_cli *cli, const cJSON *source, cJSON *body, char
     if ((given ? for_named(cli, given, NULL, source, body, err)
                : pick_name(cli, source, body, picked, err)) < 0)
         return -1;
-    *ret = strdup(given ? given : picked);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strdup(given ? given : picked), err);
 }
 
 /* The first option that describes a source or an executor, or NULL. */
@@ -637,8 +636,6 @@ static int fail_unknown(struct df_cli *cli, const char *word, struct df_err *err
     size_t distance = SIZE_MAX;
     const cJSON *executor = NULL;
     DF_FREE char *path = df_path("executors", NULL);
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_list(cli, path, &executors, &ignored) < 0)
         executors = NULL; /* then the message has no suggestion */
     cJSON_ArrayForEach (executor, executors) {

@@ -145,9 +145,8 @@ static int visit_literal(void *arg, const struct df_hcl_literal *l, struct df_er
     if (!strstr(path, "..") || *path == '/' || !is_path || strlen(path) > DF_LIMIT_URL)
         return 0;
     DF_FREE char *constant = constant_part(path), *directory = NULL;
-    if (!constant)
-        return df_fail_oom(err);
-    if (*constant && directory_of(base, constant, &directory, err) < 0)
+    if (df_check_alloc(constant, err) < 0 ||
+        (*constant && directory_of(base, constant, &directory, err) < 0))
         return -1;
     return directory ? need(r, directory, constant, false, err) : 0;
 }
@@ -193,11 +192,9 @@ static int make_source(const struct reach *r, const cJSON *source, cJSON **ret, 
 {
     DF_JSON cJSON *wide = cJSON_Duplicate(source, true);
     DF_FREE char *url = df_strf("%s%s", file_scheme, r->top);
-    if (!wide || !url)
-        return df_fail_oom(err);
     const char *folder = r->module + strlen(r->top);
     folder += strspn(folder, "/");
-    if (df_json_put(wide, err, DF_STR("url", url), DF_STR("folder", folder)) < 0)
+    if (df_json_put(wide, err, DF_STR_ALLOC("url", url), DF_STR("folder", folder)) < 0)
         return -1;
     *ret = DF_TAKE(wide);
     return 0;

@@ -81,12 +81,10 @@ int df_replace_document(struct df_cli *cli, const char *path, const cJSON *old, 
         return -1;
     *ret_changed = false;
     if (same)
-        return (*ret = cJSON_Duplicate(old, true)) ? 0 : df_fail_oom(err);
+        return df_check_alloc(*ret = cJSON_Duplicate(old, true), err);
     cJSON *metadata = df_json_object_at(own, "metadata");
     const char *newest = df_json_str(old, "metadata.resourceVersion");
     const char *version = df_json_str(own, "metadata.resourceVersion");
-    if (!metadata)
-        return df_fail_oom(err);
     if (version && !df_streq(version, newest))
         return fail_stale(old, version, err);
     if (!version && df_json_set_str(metadata, "resourceVersion", newest, err) < 0)

@@ -144,11 +144,8 @@ static int follow(struct df_cli *cli, struct df_view *view, const char *run, int
  * more. */
 static int leave(struct df_cli *cli, const char *name, const cJSON *run, struct df_err *err)
 {
-    DF_FREE char *line = df_strf("run/%s created\n", name);
-    if (!line)
-        return df_fail_oom(err);
     if (!wants_document(cli))
-        return df_cli_print(line, err);
+        return df_cli_printf(err, "run/%s created\n", name);
     return df_summary_print(cli, run, "", err) < 0 ? -1 : DF_EXIT_OK;
 }
 

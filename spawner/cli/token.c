@@ -52,9 +52,7 @@ static int create(const struct df_cli *cli, const char *name, const char *role, 
     if (make_token(token, sha256, err) < 0)
         return -1;
     DF_FREE char *line = df_strf("%s %s %s", name, role, sha256);
-    if (!line)
-        return df_fail_oom(err);
-    if (file && df_token_file_add(file, name, line, err) < 0)
+    if (df_check_alloc(line, err) < 0 || (file && df_token_file_add(file, name, line, err) < 0))
         return -1;
     return print_token(cli, token, line, file, err);
 }

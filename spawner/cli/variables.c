@@ -241,16 +241,12 @@ static int add_expression(cJSON *body, const char *name, const char *text, struc
 static int add_var(const struct df_hcl_module *m, cJSON *body, const char *name, const char *text,
                    struct df_err *err)
 {
-    cJSON *value = NULL, *variables = NULL;
+    cJSON *value = NULL;
     if (df_variable_value(m, "--var", name, text, &value, err) < 0)
         return -1;
     if (!value)
         return add_expression(body, name, text, err);
-    variables = df_json_object_at(body, "variables");
-    if (variables)
-        return df_json_set(variables, name, value, err);
-    cJSON_Delete(value);
-    return df_fail_oom(err);
+    return df_json_set(df_json_object_at(body, "variables"), name, value, err);
 }
 
 static int add_values(cJSON *body, const cJSON *values, struct df_err *err)

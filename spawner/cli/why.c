@@ -349,8 +349,6 @@ static int find_executor(struct df_cli *cli, const char *name, cJSON **ret, stru
     struct df_err why = {0};
     if (!name)
         return 0;
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "GET", path, NULL, ret, &why) < 0 && why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
     return 0;

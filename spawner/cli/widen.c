@@ -74,8 +74,7 @@ static int find_wider(struct df_cli *cli, const cJSON *executor, const cJSON *na
     DF_JSON cJSON *again = NULL;
     if (df_widen_source(cli, name, named, &again, ret_why, err) < 0)
         return -1;
-    *ret = again ? DF_TAKE(again) : cJSON_Duplicate(named, true);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = again ? DF_TAKE(again) : cJSON_Duplicate(named, true), err);
 }
 
 int df_widen_executor(struct df_cli *cli, const cJSON *executor, const cJSON *named,

@@ -112,9 +112,7 @@ static int empty(const char *directory, struct df_err *err)
 static int begin(const struct df_mirror_store *s, const char *into, struct df_err *err)
 {
     DF_FREE char *data = df_fs_join(s->stage, "data");
-    if (!data)
-        return df_fail_oom(err);
-    return empty(data, err) < 0 ? -1 : empty(into, err);
+    return df_check_alloc(data, err) < 0 || empty(data, err) < 0 ? -1 : empty(into, err);
 }
 
 /* ---- one package ---- */
@@ -130,12 +128,10 @@ static int write_module(const char *module, const struct df_mirror_package *p, s
     cJSON *required = df_json_object_at(settings, "required_providers");
     cJSON *provider = df_json_object_at(required, "mirrored");
     DF_FREE char *version = df_strf("= %s", p->archive.version);
-    if (df_check_alloc(version, err) < 0 || df_check_alloc(path, err) < 0 ||
-        df_json_put(provider, err, DF_STR("source", p->archive.source),
-                    DF_STR("version", version)) < 0)
+    if (df_json_put(provider, err, DF_STR("source", p->archive.source),
+                    DF_STR_ALLOC("version", version)) < 0)
         return -1;
-    DF_FREE char *text = df_json_print(doc);
-    return text ? df_fs_write(path, text, strlen(text), 0600, err) : df_fail_oom(err);
+    return df_json_save(path, doc, err);
 }
 
 int df_mirror_tool_fetch(const char *tool, const struct df_mirror_store *s,

@@ -38,8 +38,7 @@ static int pick_errored(struct df_cli *cli, char **ret, struct df_err *err)
                        "%s` lists them)",
                        df_cli_word(cli, 0));
     const char *step = df_json_str(items->child, "step");
-    *ret = step ? strdup(step) : NULL;
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = step ? strdup(step) : NULL, err);
 }
 
 /* *ret: the step that the command names, or that of the only errored state. The caller frees. */
@@ -59,8 +58,6 @@ int df_cmd_state_push_errored(struct df_cli *cli, struct df_err *err)
     if (df_cli_name(cli, 0, "executor", &executor, err) < 0 || find_step(cli, &step, err) < 0)
         return -1;
     DF_FREE char *path = df_path("executors", executor, "state", "errored", step, "push", NULL);
-    if (!path)
-        return df_fail_oom(err);
     if (df_cli_call(cli, "POST", path, NULL, NULL, &why) < 0)
         return df_streq(why.reason, "StateElsewhere")
                    ? df_state_push_errored_elsewhere(cli, executor, step, err)
