@@ -124,10 +124,9 @@ int df_check_nodes(struct df_doctor_context *p, struct df_err *err)
         if (selector_of(df_json_at(pod, "nodeSelector"), &labels, err) < 0)
             return -1;
         DF_FREE char *key = tolerated ? df_strf("%s %s", df_buf_str(&labels), tolerated) : NULL;
-        if (!key)
-            return df_fail_oom(err);
-        if (df_strs_add_new(&checked, key) &&
-            check_pod(p, job->string, pod, df_buf_str(&labels), err) < 0)
+        if (df_check_alloc(key, err) < 0 ||
+            (df_strs_add_new(&checked, key) &&
+             check_pod(p, job->string, pod, df_buf_str(&labels), err) < 0))
             return -1;
     }
     return df_strs_check(&checked, err);

@@ -79,8 +79,7 @@ static int set_leader(struct df_doctor_context *p, cJSON *job, struct df_err *er
         df_json_add_str(handoff, "leader", leader, err) < 0)
         return -1;
     with_leader = df_json_print(handoff);
-    return with_leader ? df_json_set_str(notes, DF_JOB_HANDOFF, with_leader, err)
-                       : df_fail_oom(err);
+    return df_json_put(notes, err, DF_STR_ALLOC(DF_JOB_HANDOFF, with_leader));
 }
 
 /* Its deadline and its TTL end and remove it soon, also if doctor is interrupted. */

@@ -20,10 +20,10 @@ static int add_step(const struct df_config *c, cJSON *handoff, struct df_err *er
     cJSON *step = df_json_object_at(handoff, "step");
     cJSON *tools = df_json_object_at(step, "tools");
     cJSON *providers = df_json_object_at(step, "providers");
-    if (df_json_add_str(tools, "cacheDirectory", c->tool_cache_directory, err) < 0 ||
-        df_json_add_str(providers, "pluginCacheDirectory", c->plugin_cache_directory, err) < 0)
+    if (df_json_add_str(tools, "cacheDirectory", c->tool_cache_directory, err) < 0)
         return -1;
-    return df_json_add_str(providers, "filesystemMirror", c->filesystem_mirror, err);
+    return df_json_put(providers, err, DF_STR("pluginCacheDirectory", c->plugin_cache_directory),
+                       DF_STR("filesystemMirror", c->filesystem_mirror));
 }
 
 static int write_handoff(const struct df_config *c, const char *path, const char *log,
@@ -36,12 +36,7 @@ static int write_handoff(const struct df_config *c, const char *path, const char
             0 ||
         add_step(c, handoff, err) < 0)
         return -1;
-    DF_FREE char *text = df_json_print(handoff);
-    if (!text)
-        return df_fail_oom(err);
-    return df_fs_write(log, "", 0, 0600, err) < 0
-               ? -1
-               : df_fs_write(path, text, strlen(text), 0600, err);
+    return df_fs_write(log, "", 0, 0600, err) < 0 ? -1 : df_json_save(path, handoff, err);
 }
 
 static int compose_env(struct df_strs *env, struct df_err *err)

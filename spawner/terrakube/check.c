@@ -34,8 +34,6 @@ static int get(const struct df_terrakube_settings *s, const char *path,
     DF_HTTP struct df_http *http = NULL;
     DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_TOKEN);
     DF_FREE char *url = df_strf("%s%s", s->api_url, path);
-    if (!url)
-        return df_fail_oom(err);
     if (df_terrakube_token_make(s->internal_secret, NULL, df_real_us(), TOKEN_SECONDS, &token,
                                 err) < 0)
         return df_err_wrap(err, "InternalSecret");
