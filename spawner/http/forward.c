@@ -373,11 +373,8 @@ int df_offer_leader(const struct df_request *req, cJSON *answer, struct df_err *
     if (!df_starts_with(leader.address, "https://"))
         return 0;
     cJSON *offer = df_json_object_at(answer, "leader");
-    if (!offer)
-        return df_fail_oom(err);
-    return df_json_add_str(offer, "url", leader.address, err) < 0
-               ? -1
-               : df_json_add_bool(offer, "forwarded", df_is_forwarded(req), err);
+    return df_json_put(offer, err, DF_STR("url", leader.address),
+                       DF_BOOL("forwarded", df_is_forwarded(req)));
 }
 
 int df_forward(struct df_forwarder *f, struct df_request *req, struct df_response *res,

@@ -158,9 +158,8 @@ int df_problem_write(const struct df_err *problem, const cJSON *extra, struct df
     DF_BUF struct df_buf type = DF_BUF_INIT(256);
     (void)df_buf_addf(&type, "https://dayfly.dev/problems/%s", reason);
     DF_JSON cJSON *doc = cJSON_CreateObject();
-    if (!doc || df_buf_check(&type, err) < 0)
-        return df_fail_oom(err);
-    if (df_json_put(doc, err, DF_STR("type", df_buf_str(&type)), DF_STR("title", titles[at].title),
+    if (df_buf_check(&type, err) < 0 ||
+        df_json_put(doc, err, DF_STR("type", df_buf_str(&type)), DF_STR("title", titles[at].title),
                     DF_NUM("status", status), DF_STR("detail", detail)) < 0 ||
         copy_members(doc, extra, err) < 0)
         return -1;

@@ -236,8 +236,6 @@ static int add_names(struct df_tls *t, const struct df_config *c, const char *ur
 {
     static const char *const always[] = {"localhost", "127.0.0.1", "::1"};
     DF_FREE char *host = df_url_host(url);
-    if (!host)
-        return df_fail_oom(err);
     (void)df_strs_add(&t->names, host);
     for (size_t i = 0; i < c->tls_names.len; i++)
         (void)df_strs_add_new(&t->names, c->tls_names.items[i]);
@@ -264,12 +262,10 @@ static int open_own(struct df_tls *t, const struct df_config *c, struct df_kube 
 
 static int open_files(struct df_tls *t, const struct df_config *c, struct df_err *err)
 {
-    t->cert_file = strdup(c->tls_cert_file);
-    t->key_file = strdup(c->tls_key_file);
-    t->extra_ca_file = c->tls_ca_file ? strdup(c->tls_ca_file) : NULL;
-    if (!t->cert_file || !t->key_file || (c->tls_ca_file && !t->extra_ca_file))
-        return df_fail_oom(err);
-    return 0;
+    return df_str_set(&t->cert_file, c->tls_cert_file, err) < 0 ||
+                   df_str_set(&t->key_file, c->tls_key_file, err) < 0
+               ? -1
+               : df_str_set(&t->extra_ca_file, c->tls_ca_file, err);
 }
 
 static int publish_ca(struct df_tls *t, struct df_err *err)
