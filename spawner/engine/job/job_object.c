@@ -125,13 +125,11 @@ static int add_token(cJSON *pod_template, const struct df_job_spec *spec, struct
 {
     cJSON *volume = NULL;
     DF_FREE char *audience = df_strf("dayfly/%s", spec->uid);
-    if (!audience)
-        return df_fail_oom(err);
     if (add_volume(pod_template, token_volume_text, token_mount_text, &volume, err) < 0)
         return -1;
     cJSON *sources = df_json_array_at(df_json_object_at(volume, "projected"), "sources");
     cJSON *token = df_json_object_at(sources->child, "serviceAccountToken");
-    return df_json_add_str(token, "audience", audience, err);
+    return df_json_put(token, err, DF_STR_ALLOC("audience", audience));
 }
 
 /* The kubelet renews these tokens as long as the pod runs. */
@@ -141,12 +139,9 @@ static int add_identity(cJSON *sources, const cJSON *identity, struct df_err *er
     if (df_json_append(sources, source, err) < 0)
         return -1;
     cJSON *token = df_json_object_at(source, "serviceAccountToken");
-    if (!token)
-        return df_fail_oom(err);
-    if (df_json_add_str(token, "path", df_json_str(identity, "name"), err) < 0 ||
-        df_json_add_str(token, "audience", df_json_str(identity, "audience"), err) < 0)
-        return -1;
-    return df_json_add_num(token, "expirationSeconds", IDENTITY_SECONDS, err);
+    return df_json_put(token, err, DF_STR("path", df_json_str(identity, "name")),
+                       DF_STR("audience", df_json_str(identity, "audience")),
+                       DF_NUM("expirationSeconds", IDENTITY_SECONDS));
 }
 
 static int add_identities(cJSON *pod_template, const struct df_job_spec *spec, struct df_err *err)
@@ -185,10 +180,9 @@ static int add_ca_file(cJSON *pod_template, struct df_err *err)
 static char *handoff_text(const struct df_job_spec *spec)
 {
     DF_JSON cJSON *handoff = cJSON_CreateObject();
-    if (df_json_add_str(handoff, spec->standby ? "standby" : "uid", spec->uid, NULL) < 0 ||
-        df_json_add_str(handoff, "server", spec->server_url, NULL) < 0 ||
-        df_json_add_str(handoff, "tokenFile", DF_JOB_TOKEN_FILE, NULL) < 0 ||
-        df_json_add_str(handoff, "caFile", spec->ca_pem ? DF_JOB_CA_FILE : NULL, NULL) < 0)
+    if (df_json_put(handoff, NULL, DF_STR(spec->standby ? "standby" : "uid", spec->uid),
+                    DF_STR("server", spec->server_url), DF_STR("tokenFile", DF_JOB_TOKEN_FILE),
+                    DF_STR("caFile", spec->ca_pem ? DF_JOB_CA_FILE : NULL)) < 0)
         return NULL;
     return df_json_print(handoff);
 }
@@ -242,8 +236,8 @@ static int put_metadata(cJSON *job, const struct df_job_spec *spec, struct df_er
 {
     cJSON *metadata = df_json_object_at(job, "metadata");
     const cJSON *annotations = df_json_at(spec->placement, "annotations");
-    if (df_json_add_str(metadata, "name", spec->name, err) < 0 ||
-        df_json_add_str(metadata, "namespace", spec->namespace, err) < 0 ||
+    if (df_json_put(metadata, err, DF_STR("name", spec->name),
+                    DF_STR("namespace", spec->namespace)) < 0 ||
         copy_map(metadata, "labels", df_json_at(spec->placement, "labels"), err) < 0 ||
         (annotations && copy_map(metadata, "annotations", annotations, err) < 0))
         return -1;
@@ -256,10 +250,8 @@ static int put_pod_metadata(cJSON *pod_template, const struct df_job_spec *spec,
     cJSON *metadata = df_json_object_at(pod_template, "metadata");
     cJSON *annotations = df_json_object_at(metadata, "annotations");
     DF_FREE char *handoff = handoff_text(spec);
-    if (!handoff || !annotations)
-        return df_fail_oom(err);
-    if (df_json_set_str(annotations, DF_JOB_HANDOFF, handoff, err) < 0 ||
-        df_json_set_str(annotations, CA_ANNOTATION, spec->ca_pem, err) < 0)
+    if (df_json_put(annotations, err, DF_STR_ALLOC(DF_JOB_HANDOFF, handoff),
+                    DF_STR(CA_ANNOTATION, spec->ca_pem)) < 0)
         return -1;
     return put_labels(metadata, spec, err);
 }
@@ -286,8 +278,8 @@ static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_sp
         deadline += DF_TIMEOUT_PENDING_SECONDS + longest_seconds(spec, spec->apply_seconds);
     if (spec->standby)
         deadline += DF_STANDBY_LIFE_SECONDS;
-    if (df_json_add_num(job_spec, "activeDeadlineSeconds", (double)deadline, err) < 0 ||
-        df_json_add_num(job_spec, "ttlSecondsAfterFinished", (double)spec->ttl_seconds, err) < 0)
+    if (df_json_put(job_spec, err, DF_NUM("activeDeadlineSeconds", deadline),
+                    DF_NUM("ttlSecondsAfterFinished", spec->ttl_seconds)) < 0)
         return -1;
     return df_json_add_num(pod_spec_of(pod_template), "terminationGracePeriodSeconds",
                            (double)spec->grace_seconds, err);

@@ -18,9 +18,8 @@ static int proof_of(const struct df_job_engine *j, const cJSON *job, int64_t min
     const char *uid = df_kube_label(job, DF_LABEL_STEP_UID);
     DF_FREE char *text = df_strf("%s/%s/%s/%lld", df_json_str(job, "metadata.namespace"),
                                  df_kube_name(job), uid ? uid : "", (long long)minute);
-    if (!text)
-        return df_fail_oom(err);
-    if (df_hmac_sha256(j->key, sizeof(j->key), text, strlen(text), mac, err) < 0)
+    if (df_check_alloc(text, err) < 0 ||
+        df_hmac_sha256(j->key, sizeof(j->key), text, strlen(text), mac, err) < 0)
         return -1;
     df_hex(mac, sizeof(mac), ret);
     return 0;

@@ -5,11 +5,10 @@ int df_job_ref(const cJSON *job, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *ref = cJSON_CreateObject();
     const char *account = df_json_str(job, "spec.template.spec.serviceAccountName");
-    if (df_json_add_str(ref, "kind", "Job", err) < 0 ||
-        df_json_add_str(ref, "name", df_kube_name(job), err) < 0 ||
-        df_json_add_str(ref, "namespace", df_json_str(job, "metadata.namespace"), err) < 0 ||
-        df_json_add_str(ref, "uid", df_kube_uid(job), err) < 0 ||
-        df_json_add_str(ref, "serviceAccountName", account ? account : "default", err) < 0)
+    if (df_json_put(ref, err, DF_STR("kind", "Job"), DF_STR("name", df_kube_name(job)),
+                    DF_STR("namespace", df_json_str(job, "metadata.namespace")),
+                    DF_STR("uid", df_kube_uid(job)),
+                    DF_STR("serviceAccountName", account ? account : "default")) < 0)
         return -1;
     if (df_kube_label(job, DF_LABEL_STANDBY) &&
         df_json_add_str(ref, "hostUid", df_kube_label(job, DF_LABEL_STEP_UID), err) < 0)

@@ -6,9 +6,8 @@ static void remember_rejection(const struct df_job_call *c, const struct df_pod_
     (void)pthread_mutex_lock(&c->engine->lock);
     cJSON_DeleteItemFromObjectCaseSensitive(c->engine->rejections, c->step->uid);
     /* Out of memory: the next rejection is stored instead. */
-    if (df_json_add_str(rejection, "reason", v->reason, NULL) < 0 ||
-        df_json_add_bool(rejection, "lacksRoom", v->lacks_room, NULL) < 0 ||
-        df_json_add_str(rejection, "message", v->message, NULL) < 0)
+    if (df_json_put(rejection, NULL, DF_STR("reason", v->reason),
+                    DF_BOOL("lacksRoom", v->lacks_room), DF_STR("message", v->message)) < 0)
         cJSON_Delete(rejection);
     else
         (void)!df_json_set(c->engine->rejections, c->step->uid, rejection, NULL);

@@ -382,8 +382,7 @@ static int take_pod(void *arg, cJSON **pod, struct df_err *err)
 {
     const cJSON **ret = arg;
     df_shared_drop(*ret);
-    *ret = df_shared_new(DF_TAKE(*pod));
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_shared_new(DF_TAKE(*pod)), err);
 }
 
 /* Lists instead of a GET, because the spawner's Role has no other use for that right. */
@@ -457,9 +456,8 @@ static int find_events(struct df_job_watch *w, const char *name, struct df_job_s
                        struct df_err *err)
 {
     v->events = cJSON_CreateArray();
-    if (!v->events)
-        return df_fail_oom(err);
-    if (df_kube_cache_each(w->events, name, add_event, v, err) < 0)
+    if (df_check_alloc(v->events, err) < 0 ||
+        df_kube_cache_each(w->events, name, add_event, v, err) < 0)
         return -1;
     const char *pod = v->pod ? df_kube_name(v->pod) : NULL;
     return pod ? df_kube_cache_each(w->events, pod, add_event, v, err) : 0;

@@ -16,9 +16,7 @@ static int digest_of(const cJSON *job, struct df_standby_form *ret, struct df_er
     DF_FREE char *metadata = df_json_print(df_json_at(job, "metadata"));
     DF_FREE char *pod = df_json_print(df_json_at(job, "spec.template"));
     DF_FREE char *text = metadata && pod ? df_strf("%s\n%s", metadata, pod) : NULL;
-    if (!text)
-        return df_fail_oom(err);
-    if (df_sha256_hex(text, strlen(text), digest, err) < 0)
+    if (df_check_alloc(text, err) < 0 || df_sha256_hex(text, strlen(text), digest, err) < 0)
         return -1;
     df_copy(ret->digest, sizeof(ret->digest), digest); /* a label has room for the half */
     return 0;

@@ -94,9 +94,9 @@ static int check_parameter(const cJSON *p, struct df_err *err)
 static int add_env(cJSON *env, const char *name, const char *value, struct df_err *err)
 {
     cJSON *entry = cJSON_CreateObject();
-    if (df_json_append(env, entry, err) < 0 || df_json_add_str(entry, "name", name, err) < 0)
+    if (df_json_append(env, entry, err) < 0)
         return -1;
-    return df_json_add_str(entry, "value", value, err);
+    return df_json_put(entry, err, DF_STR("name", name), DF_STR("value", value));
 }
 
 static int put_env(cJSON *container, const struct df_workflow *w, struct df_err *err)
@@ -131,8 +131,7 @@ static int add_mount(cJSON *container, const char *volume, const char *path, boo
 {
     cJSON *mount = cJSON_CreateObject();
     if (df_json_append(df_json_array_at(container, "volumeMounts"), mount, err) < 0 ||
-        df_json_add_str(mount, "name", volume, err) < 0 ||
-        df_json_add_str(mount, "mountPath", path, err) < 0)
+        df_json_put(mount, err, DF_STR("name", volume), DF_STR("mountPath", path)) < 0)
         return -1;
     return read_only ? df_json_add_bool(mount, "readOnly", true, err) : 0;
 }
@@ -210,19 +209,17 @@ static int put_spec(cJSON *pod_template, const struct df_workflow *w, struct df_
 
 static int put_numbers(cJSON *job_spec, const struct df_workflow *w, struct df_err *err)
 {
-    if (df_json_add_num(job_spec, "ttlSecondsAfterFinished", DF_WORKFLOW_TTL_SECONDS, err) < 0)
-        return -1;
-    return df_json_add_num(job_spec, "activeDeadlineSeconds", (double)w->deadline_seconds, err);
+    return df_json_put(job_spec, err, DF_NUM("ttlSecondsAfterFinished", DF_WORKFLOW_TTL_SECONDS),
+                       DF_NUM("activeDeadlineSeconds", w->deadline_seconds));
 }
 
 static int put_name(cJSON *job, const struct df_workflow *w, struct df_err *err)
 {
     char name[21];
     cJSON *metadata = df_json_object_at(job, "metadata");
-    if (df_workflow_name(w->target, name, err) < 0 ||
-        df_json_add_str(metadata, "name", name, err) < 0)
+    if (df_workflow_name(w->target, name, err) < 0)
         return -1;
-    return df_json_add_str(metadata, "namespace", w->namespace, err);
+    return df_json_put(metadata, err, DF_STR("name", name), DF_STR("namespace", w->namespace));
 }
 
 /* Our labels are written last, so that no placement can change the owner of the pod. */

@@ -123,8 +123,6 @@ static int release_name(const struct df_step_dir *d, const char *name, struct df
 static int keep_work_dir(const struct df_step_dir *d, const char *name, struct df_err *err)
 {
     DF_FREE char *kept = df_strf("%s/failed/%s", d->root, name);
-    if (!kept)
-        return df_fail_oom(err);
     if (!df_fs_exists(d->work)) /* an earlier, interrupted call has moved it */
         return 0;
     if (df_fs_remove_tree(kept, err) < 0)

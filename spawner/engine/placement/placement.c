@@ -124,9 +124,8 @@ static int put_plugin_cache(const struct parts *p, const cJSON *placement, bool 
     bool read_only = claimed && df_json_bool(cache, "readOnly", false);
     cJSON *volume = add_volume(p, "plugin-cache", err);
     cJSON *source = df_json_object_at(volume, claimed ? "persistentVolumeClaim" : "emptyDir");
-    if (!source)
-        return df_fail_oom(err);
-    if (claimed && copy_member(source, "claimName", cache, "claimName", err) < 0)
+    if (df_check_alloc(source, err) < 0 ||
+        (claimed && copy_member(source, "claimName", cache, "claimName", err) < 0))
         return -1;
     return add_mount(p, "plugin-cache", cache, read_only, err);
 }

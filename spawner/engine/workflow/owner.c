@@ -43,8 +43,6 @@ int df_workflow_put_label(cJSON *metadata, const char *key, const char *text, st
 {
     char value[64];
     cJSON *labels = df_json_object_at(metadata, "labels");
-    if (!labels)
-        return df_fail_oom(err);
     if (!text)
         return 0;
     if (label_value(text, value, err) < 0)
