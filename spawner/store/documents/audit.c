@@ -73,15 +73,11 @@ static int append_entry(struct df_audit *a, cJSON *trail, const cJSON *entry, st
 {
     cJSON *entries = df_json_array_at(trail, "entries"), *item = cJSON_CreateObject();
     int64_t id = 0;
-    if (!entries || df_json_append(entries, item, err) < 0)
-        return df_fail_oom(err);
-    if (next_id(a, &id, err) < 0)
+    if (df_json_append(entries, item, err) < 0 || next_id(a, &id, err) < 0)
         return -1;
     DF_FREE char *text = df_strf("%lld", (long long)id);
-    if (!text)
-        return df_fail_oom(err);
     a->last_id = id;
-    return df_json_put(item, err, DF_STR("id", text),
+    return df_json_put(item, err, DF_STR_ALLOC("id", text),
                        DF_ITEM("entry", cJSON_Duplicate(entry, true)));
 }
 

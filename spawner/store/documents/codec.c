@@ -98,9 +98,8 @@ static bool same_item(const cJSON *a, const cJSON *b)
 
 static int set_type(cJSON *resource, enum df_kind kind, const char *api_version, struct df_err *err)
 {
-    return df_json_set_str(resource, "apiVersion", api_version, err) < 0
-               ? -1
-               : df_json_set_str(resource, "kind", df_kind_name(kind), err);
+    return df_json_put(resource, err, DF_STR("apiVersion", api_version),
+                       DF_STR("kind", df_kind_name(kind)));
 }
 
 /* Copies the labels that are (or are not) service labels. */
@@ -252,8 +251,8 @@ static int new_metadata(cJSON *metadata, const cJSON *doc, const char *name_spac
     cJSON *labels = df_json_object_at(metadata, "labels");
     cJSON *finalizers = df_json_array_at(metadata, "finalizers");
     if (df_check_alloc(labels, err) < 0 || df_check_alloc(finalizers, err) < 0 ||
-        df_json_add_str(metadata, "name", df_json_str(doc, "metadata.name"), err) < 0 ||
-        df_json_add_str(metadata, "namespace", name_space, err) < 0 ||
+        df_json_put(metadata, err, DF_STR("name", df_json_str(doc, "metadata.name")),
+                    DF_STR("namespace", name_space)) < 0 ||
         borrow_item(metadata, "annotations", df_json_at(doc, "metadata.annotations"), err) < 0 ||
         new_labels(labels, doc, err) < 0)
         return -1;
@@ -351,8 +350,6 @@ static int write_main(const cJSON *resource, const cJSON *doc, const cJSON *labe
     DF_JSON cJSON *main = cJSON_Duplicate(resource, true);
     const cJSON *annotations = df_json_at(doc, "metadata.annotations");
     cJSON *metadata = df_json_object_at(main, "metadata");
-    if (!metadata)
-        return df_fail_oom(err);
     cJSON_DeleteItemFromObjectCaseSensitive(main, "status");
     cJSON_DeleteItemFromObjectCaseSensitive(metadata, "annotations");
     if (copy_item(metadata, "labels", labels, err) < 0 ||

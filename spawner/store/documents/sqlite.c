@@ -245,10 +245,7 @@ static int read_names(struct df_db *db, enum df_kind kind, const char *label, st
             return -1;
         if (!row)
             return df_strs_check(to, err);
-        const char *name = (const char *)sqlite3_column_text(q, 0);
-        if (!name)
-            return df_fail_oom(err);
-        (void)df_strs_add(to, name);
+        (void)df_strs_add(to, (const char *)sqlite3_column_text(q, 0));
     }
 }
 
@@ -388,8 +385,6 @@ static int create_body(struct df_db *db, void *arg, struct df_err *err)
         df_uuid(uid, err) < 0)
         return -1;
     c->stored = cJSON_Duplicate(c->doc, true);
-    if (!c->stored)
-        return df_fail_oom(err);
     DF_FREE char *text = NULL;
     if (stamp_new(c, uid, err) < 0 || df_backend_print(c->kind, c->name, c->stored, &text, err) < 0)
         return -1;
@@ -428,11 +423,9 @@ static int stamp_changed(struct change *c, const cJSON *old, struct df_err *err)
     double generation = df_json_num(old, "metadata.generation", 1);
     if (!df_json_equal(df_json_at(c->stored, "spec"), df_json_at(old, "spec")))
         generation++;
-    if (df_json_set_str(metadata, "uid", df_json_str(old, "metadata.uid"), err) < 0 ||
-        df_json_set(metadata, "generation", cJSON_CreateNumber(generation), err) < 0)
-        return -1;
-    return df_json_set_str(metadata, "creationTimestamp",
-                           df_json_str(old, "metadata.creationTimestamp"), err);
+    return df_json_put(metadata, err, DF_STR("uid", df_json_str(old, "metadata.uid")),
+                       DF_NUM("generation", generation),
+                       DF_STR("creationTimestamp", df_json_str(old, "metadata.creationTimestamp")));
 }
 
 static int replace_labels(struct df_db *db, const struct change *c, int64_t created,

@@ -34,10 +34,5 @@ int df_unclean_add(const char *data_directory, const struct df_holder *holder, s
     DF_JSON cJSON *record =
         df_json_object(DF_NUM("count", known.count + 1), DF_TIME("noticedAt", df_real_us()),
                        DF_STR("command", holder->command));
-    if (!record)
-        return df_fail_oom(err);
-    DF_FREE char *text = df_json_print(record);
-    if (!path || !text)
-        return df_fail_oom(err);
-    return df_fs_write(path, text, strlen(text), 0600, err);
+    return df_json_save(path, record, err);
 }

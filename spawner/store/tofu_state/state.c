@@ -77,10 +77,9 @@ static int append_version(struct df_states *s, const char *uid, int64_t number, 
     if (why.cls == DF_ERR_NOT_FOUND) /* purged in the meantime */
         return 0;
     meta = cJSON_CreateObject();
-    if (df_json_append(list, meta, err) < 0 ||
-        df_json_add_num(meta, "version", (double)number, err) < 0)
+    if (df_json_append(list, meta, err) < 0)
         return -1;
-    return df_json_add_bool(meta, "damaged", true, err);
+    return df_json_put(meta, err, DF_NUM("version", number), DF_BOOL("damaged", true));
 }
 
 int df_state_versions(struct df_states *s, const char *executor_uid, cJSON **ret,

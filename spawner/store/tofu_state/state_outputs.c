@@ -226,10 +226,9 @@ int df_state_errored_steps(struct df_states *s, const char *executor_uid, struct
             continue;
         char *step = strrchr(keys.items[i], '/') + 1 + strlen(PREFIX);
         step[strlen(step) - strlen(SUFFIX)] = '\0';
-        if (df_strs_add(ret, step) < 0)
-            return df_fail_oom(err);
+        (void)df_strs_add(ret, step);
     }
-    return 0;
+    return df_strs_check(ret, err);
 }
 
 static int add_stored_at(int blob, cJSON *entry, struct df_err *err)

@@ -49,7 +49,7 @@ static int add_entry(cJSON *list, const struct df_source *s, const char *rest, c
     if (df_json_append(list, entry, err) < 0)
         return -1;
     *ret = entry;
-    return name ? df_json_add_str(entry, "name", name, err) : df_fail_oom(err);
+    return df_json_put(entry, err, DF_STR_ALLOC("name", name));
 }
 
 int df_sources_list_uses(const struct df_sources *s, cJSON **ret, struct df_err *err)
@@ -70,10 +70,10 @@ static int add_failed(cJSON *list, const struct df_source *s, const struct df_er
                       struct df_err *err)
 {
     cJSON *entry;
-    if (add_entry(list, s, "*", &entry, err) < 0 ||
-        df_json_add(entry, "keys", cJSON_CreateArray(), err) < 0)
+    if (add_entry(list, s, "*", &entry, err) < 0)
         return -1;
-    return df_json_add_str(entry, "message", why->message, err);
+    return df_json_put(entry, err, DF_ITEM("keys", cJSON_CreateArray()),
+                       DF_STR("message", why->message));
 }
 
 static int add_listed(cJSON *list, const struct df_source *s, cJSON *found, struct df_err *err)

@@ -243,7 +243,7 @@ int df_vault_run_list(struct df_vault *v, cJSON **ret, struct df_err *err)
         const char *id =
             df_starts_with(name, DF_VAULT_RUN_PREFIX) ? name + strlen(DF_VAULT_RUN_PREFIX) : "";
         DF_FREE char *copy = strdup(id);
-        if (df_check_alloc(copy, err) < 0 || df_json_set_str(entry, "name", copy, err) < 0)
+        if (df_json_put(entry, err, DF_STR_ALLOC("name", copy)) < 0)
             return -1;
     }
     *ret = DF_TAKE(list);

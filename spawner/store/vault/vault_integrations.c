@@ -32,11 +32,8 @@ static int add_last_use(cJSON *doc, const cJSON *use, struct df_err *err)
     cJSON *status = use ? df_json_object_at(doc, "status") : NULL;
     if (!use)
         return 0;
-    if (!status)
-        return df_fail_oom(err);
-    return df_json_set_str(status, "lastUsedAt", df_json_str(use, "at"), err) < 0
-               ? -1
-               : df_json_set_str(status, "lastUsedBy", df_json_str(use, "by"), err);
+    return df_json_put(status, err, DF_STR("lastUsedAt", df_json_str(use, "at")),
+                       DF_STR("lastUsedBy", df_json_str(use, "by")));
 }
 
 int df_vault_integration_get(struct df_vault *v, const char *name, cJSON **ret, struct df_err *err)

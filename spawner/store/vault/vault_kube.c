@@ -165,9 +165,7 @@ static int take_executors(const char *text, cJSON *to, struct df_err *err)
         text += strspn(text, ", ");
         size_t n = strcspn(text, ", ");
         DF_FREE char *name = strndup(text, n);
-        if (!name)
-            return df_fail_oom(err);
-        if (n && df_json_append_str(list, name, err) < 0)
+        if (df_check_alloc(name, err) < 0 || (n && df_json_append_str(list, name, err) < 0))
             return -1;
         text += n;
     }
