@@ -223,10 +223,8 @@ static int make_document(const char *type, const char *id, const cJSON *attribut
                          struct df_err *err)
 {
     DF_JSON cJSON *document = cJSON_CreateObject();
-    cJSON *data = document ? df_json_object_at(document, "data") : NULL;
-    if (!data)
-        return df_fail_oom(err);
-    if (df_json_add_str(data, "type", type, err) < 0 || df_json_add_str(data, "id", id, err) < 0 ||
+    cJSON *data = df_json_object_at(document, "data");
+    if (df_json_put(data, err, DF_STR("type", type), DF_STR("id", id)) < 0 ||
         add_without_nulls(data, attributes, err) < 0)
         return -1;
     *ret = DF_TAKE(document);
@@ -333,10 +331,8 @@ int df_terrakube_api_patch_step(struct df_terrakube_api *a, const char *status, 
     const char *step = a->payload->step;
     DF_FREE char *output = df_terrakube_output_url(a->settings, a->payload);
     DF_JSON cJSON *attributes = cJSON_CreateObject(), *document = NULL;
-    if (!output || !attributes)
-        return df_fail_oom(err);
-    if (df_json_add_str(attributes, "output", output, err) < 0 ||
-        df_json_add_str(attributes, "status", status, err) < 0 ||
+    if (df_json_put(attributes, err, DF_STR_ALLOC("output", output), DF_STR("status", status)) <
+            0 ||
         make_document("step", step, attributes, &document, err) < 0)
         return -1;
     const struct call c = {"report the step to Terrakube",
@@ -356,14 +352,9 @@ int df_terrakube_api_add_history(struct df_terrakube_api *a, const char *uuid, s
     DF_FREE char *output = df_strf("%.*s/tfstate/v1/organization/%s/workspace/%s/state/%s.json",
                                    base_length(base), base, p->organization, p->workspace, uuid);
     DF_JSON cJSON *attributes = cJSON_CreateObject(), *document = NULL;
-    if (!output || !attributes)
-        return df_fail_oom(err);
     /* The last three are the same for every state of the executor, too. */
-    if (df_json_add_str(attributes, "output", output, err) < 0 ||
-        df_json_add_str(attributes, "jobReference", p->job, err) < 0 ||
-        df_json_add_num(attributes, "serial", 1, err) < 0 ||
-        df_json_add_str(attributes, "md5", "0", err) < 0 ||
-        df_json_add_str(attributes, "lineage", "0", err) < 0 ||
+    if (df_json_put(attributes, err, DF_STR_ALLOC("output", output), DF_STR("jobReference", p->job),
+                    DF_NUM("serial", 1), DF_STR("md5", "0"), DF_STR("lineage", "0")) < 0 ||
         make_document("history", NULL, attributes, &document, err) < 0)
         return -1;
     const struct call c = {"add the state to Terrakube's history",
@@ -387,9 +378,7 @@ int df_terrakube_api_has_history(struct df_terrakube_api *a, const char *uuid, b
     DF_FREE char *file = df_strf("/%s.json", uuid);
     DF_JSON cJSON *answer = NULL;
     const cJSON *entry;
-    if (!file)
-        return df_fail_oom(err);
-    if (read_call(a, &c, &answer, err) < 0)
+    if (df_check_alloc(file, err) < 0 || read_call(a, &c, &answer, err) < 0)
         return -1;
     *ret = false;
     cJSON_ArrayForEach (entry, df_json_at(answer, "data")) {

@@ -65,9 +65,7 @@ static int add_binding(const char *directory, struct df_buf *out, struct df_err 
         if (df_streq(names.items[i], "type") || df_streq(names.items[i], "provider"))
             continue;
         DF_FREE char *path = df_fs_join(directory, names.items[i]);
-        if (!path)
-            return df_fail_oom(err);
-        if (add_file(path, out, err) < 0)
+        if (df_check_alloc(path, err) < 0 || add_file(path, out, err) < 0)
             return -1;
     }
     return 0;
@@ -80,9 +78,7 @@ int df_terrakube_bindings_read(const char *root, struct df_buf *out, struct df_e
         return -1;
     for (size_t i = 0; i < names.len; i++) {
         DF_FREE char *directory = df_fs_join(root, names.items[i]);
-        if (!directory)
-            return df_fail_oom(err);
-        if (add_binding(directory, out, err) < 0)
+        if (df_check_alloc(directory, err) < 0 || add_binding(directory, out, err) < 0)
             return -1;
     }
     return 0;

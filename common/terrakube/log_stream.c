@@ -90,9 +90,8 @@ static int add_json_line(cJSON *list, const struct df_terrakube_payload *p,
                          const struct df_log_entry *e, struct df_err *err)
 {
     DF_JSON cJSON *line = cJSON_CreateObject();
-    if (df_json_add(line, "jobId", df_json_number(p->job), err) < 0 ||
-        df_json_add_str(line, "stepId", p->step, err) < 0 ||
-        df_json_add_num(line, "lineNumber", (double)e->number, err) < 0 ||
+    if (df_json_put(line, err, DF_ITEM("jobId", df_json_number(p->job)), DF_STR("stepId", p->step),
+                    DF_NUM("lineNumber", e->number)) < 0 ||
         add_output(line, e, err) < 0)
         return -1;
     return df_json_append(list, DF_TAKE(line), err);

@@ -76,9 +76,7 @@ static int read_job(cJSON *job, const char **ret, struct df_err *err)
     int64_t number = df_json_int(job, "jobId", -1);
     if (number >= 0) {
         DF_FREE char *digits = df_strf("%lld", (long long)number);
-        if (!digits)
-            return df_fail_oom(err);
-        if (df_json_set_str(job, "jobId", digits, err) < 0)
+        if (df_json_put(job, err, DF_STR_ALLOC("jobId", digits)) < 0)
             return -1;
     }
     const char *s = df_json_str(job, "jobId");
@@ -158,9 +156,7 @@ static int read_folder(cJSON *job, const char **ret, struct df_err *err)
         return -1;
     if (s && strchr(s, ',')) {
         DF_FREE char *first = strndup(s, (size_t)(strchr(s, ',') - s));
-        if (!first)
-            return df_fail_oom(err);
-        if (df_json_set_str(job, "folder", first, err) < 0)
+        if (df_json_put(job, err, DF_STR_ALLOC("folder", first)) < 0)
             return -1;
     }
     return read_string(job, "folder", ret, err);

@@ -25,9 +25,7 @@ int df_terrakube_state_name(const struct df_terrakube_payload *p, char ret[37], 
 {
     char hex[DF_SHA256_HEX];
     DF_FREE char *text = df_strf("the state of step %s", p->step);
-    if (!text)
-        return df_fail_oom(err);
-    if (df_sha256_hex(text, strlen(text), hex, err) < 0)
+    if (df_check_alloc(text, err) < 0 || df_sha256_hex(text, strlen(text), hex, err) < 0)
         return -1;
     /* Version 8 of RFC 9562: made by a rule of one's own. */
     (void)snprintf(ret, 37, "%.8s-%.4s-8%.3s-8%.3s-%.12s", hex, hex + 8, hex + 12, hex + 15,

@@ -230,8 +230,7 @@ static int read_truststore(const struct df_strs *env, struct df_terrakube_settin
                               "%s is %s, which must be a truststore (PEM, PKCS#12 or JKS) for "
                               "TerrakubeRedisTruststorePassword: %s",
                               name, path, why.message);
-    s->redis.ca_pem = df_buf_take(&pem);
-    return s->redis.ca_pem ? 0 : df_fail_oom(err);
+    return df_check_alloc(s->redis.ca_pem = df_buf_take(&pem), err);
 }
 
 static int check_redis(const struct df_terrakube_settings *s, struct df_err *err)
@@ -306,8 +305,7 @@ static int read_google_key(const struct df_strs *env, char **ret, struct df_err 
                               "%s must be the base64 of a key of an account of Google, as JSON of "
                               "at most %zu bytes",
                               name, DF_LIMIT_TERRAKUBE_KEY);
-    *ret = df_buf_take(&json);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_buf_take(&json), err);
 }
 
 static int check_aws(const struct df_terrakube_settings *s, struct df_err *err)
@@ -377,8 +375,7 @@ static int read_authorities(const struct df_strs *env, char **ret, struct df_err
     (void)df_buf_addf(&all, "\n%s", df_buf_str(&own));
     if (df_buf_check(&all, err) < 0)
         return -1;
-    *ret = df_buf_take(&all);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_buf_take(&all), err);
 }
 
 static int read_all(const struct df_strs *env, struct df_terrakube_settings *s, struct df_err *err)

@@ -201,15 +201,13 @@ int df_terrakube_storage_get_plan(struct df_terrakube_storage *s,
 {
     struct df_terrakube_item i;
     DF_FREE char *plain = with_slashes(place);
-    if (!plain)
-        return df_fail_oom(err);
-    if (make_item(p, DF_TERRAKUBE_OBJECT_PLAN, NULL, &i, err) < 0)
+    if (df_check_alloc(plain, err) < 0 || make_item(p, DF_TERRAKUBE_OBJECT_PLAN, NULL, &i, err) < 0)
         return -1;
     const char *rest = behind(plain, s->store->ops->before);
     DF_FREE char *words = strdup(rest ? rest : plain);
-    if (!words)
-        return df_fail_oom(err);
-    return read_place(s, words, &i, err) < 0 ? -1 : get_item(s, &i, path, err);
+    return df_check_alloc(words, err) < 0 || read_place(s, words, &i, err) < 0
+               ? -1
+               : get_item(s, &i, path, err);
 }
 
 /* ---- opening ----------------------------------------------------------------------------------- */

@@ -120,9 +120,9 @@ static int get(struct df_terrakube_store *s, const struct df_terrakube_item *i, 
         return df_fail(err, DF_ERR_NOT_FOUND, "Terrakube's API gives back plans only");
     DF_FREE char *url = url_of(a, i);
     const struct df_download d = {url, fd, DF_LIMIT_TERRAKUBE_OBJECT, a->stop};
-    if (!url)
-        return df_fail_oom(err);
-    return add_token(a, err) < 0 ? -1 : df_download(a->http, &d, NULL, err);
+    return df_check_alloc(url, err) < 0 || add_token(a, err) < 0
+               ? -1
+               : df_download(a->http, &d, NULL, err);
 }
 
 static char *place(struct df_terrakube_store *s, const struct df_terrakube_item *i)

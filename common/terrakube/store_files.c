@@ -33,9 +33,9 @@ static int put(struct df_terrakube_store *s, const struct df_terrakube_item *i, 
                size_t n, struct df_err *err)
 {
     DF_FREE char *path = path_of(files_of(s), i);
-    if (!path)
-        return df_fail_oom(err);
-    return make_parents(path, err) < 0 ? -1 : df_fs_replace(path, bytes, n, 0644, err);
+    return df_check_alloc(path, err) < 0 || make_parents(path, err) < 0
+               ? -1
+               : df_fs_replace(path, bytes, n, 0644, err);
 }
 
 static int get(struct df_terrakube_store *s, const struct df_terrakube_item *i, int fd,
@@ -43,9 +43,7 @@ static int get(struct df_terrakube_store *s, const struct df_terrakube_item *i, 
 {
     DF_FREE char *path = path_of(files_of(s), i);
     DF_TERRAKUBE_BYTES b = {0};
-    if (!path)
-        return df_fail_oom(err);
-    if (df_terrakube_bytes_open(path, &b, err) < 0)
+    if (df_check_alloc(path, err) < 0 || df_terrakube_bytes_open(path, &b, err) < 0)
         return -1;
     if (ftruncate(fd, 0) < 0 || lseek(fd, 0, SEEK_SET) < 0)
         return df_fail_errno(err, errno, "empty the file of an object");

@@ -49,17 +49,11 @@ static int decode_secret(const char *secret, struct df_buf *ret, struct df_err *
 static int add_claims(cJSON *c, const char *workspace, int64_t now_s, int64_t life_s,
                       struct df_err *err)
 {
-    if (df_json_add_str(c, "iss", CLIENT, err) < 0 ||
-        df_json_add_str(c, "sub", CLIENT " (TOKEN)", err) < 0 ||
-        df_json_add_str(c, "aud", CLIENT, err) < 0 ||
-        df_json_add_str(c, "email", "no-reply@terrakube.io", err) < 0 ||
-        df_json_add_bool(c, "email_verified", true, err) < 0 ||
-        df_json_add_str(c, "name", CLIENT " Client", err) < 0 ||
-        df_json_add_str(c, "workspaceId", workspace, err) < 0)
-        return -1;
-    if (df_json_add_num(c, "iat", (double)now_s, err) < 0)
-        return -1;
-    return df_json_add_num(c, "exp", (double)(now_s + life_s), err);
+    return df_json_put(c, err, DF_STR("iss", CLIENT), DF_STR("sub", CLIENT " (TOKEN)"),
+                       DF_STR("aud", CLIENT), DF_STR("email", "no-reply@terrakube.io"),
+                       DF_BOOL("email_verified", true), DF_STR("name", CLIENT " Client"),
+                       DF_STR("workspaceId", workspace), DF_NUM("iat", now_s),
+                       DF_NUM("exp", now_s + life_s));
 }
 
 int df_terrakube_token_make(const char *secret, const char *workspace, int64_t now_us,
@@ -67,9 +61,7 @@ int df_terrakube_token_make(const char *secret, const char *workspace, int64_t n
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf key = DF_BUF_INIT(DF_LIMIT_TOKEN);
     DF_JSON cJSON *claims = cJSON_CreateObject();
-    if (!claims)
-        return df_fail_oom(err);
-    if (decode_secret(secret, &key, err) < 0 ||
+    if (df_check_alloc(claims, err) < 0 || decode_secret(secret, &key, err) < 0 ||
         add_claims(claims, workspace, now_us / 1000000, life_s, err) < 0)
         return -1;
     return df_jwt_sign_secret(claims, key.data, key.len, out, err);

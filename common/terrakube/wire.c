@@ -228,9 +228,7 @@ int df_terrakube_wire_claim(struct df_redis *r, const char *step, bool *ret_take
     char who[37];
     DF_FREE char *key = df_strf("dayfly:step:%s", step);
     DF_FREE char *life = df_strf("%d", DF_TERRAKUBE_CLAIM_LIFE_S);
-    if (!key || !life)
-        return df_fail_oom(err);
-    if (df_uuid(who, err) < 0)
+    if (df_check_alloc(key, err) < 0 || df_check_alloc(life, err) < 0 || df_uuid(who, err) < 0)
         return -1;
     const struct df_redis_arg args[] = {DF_REDIS_TEXT("SET"), DF_REDIS_TEXT(key),
                                         DF_REDIS_TEXT(who),   DF_REDIS_TEXT("NX"),
@@ -284,9 +282,7 @@ int df_terrakube_wire_live(struct df_redis *r, const char *step, const char *pod
 {
     DF_FREE char *key = live_key(step);
     bool is_set = false;
-    if (!key)
-        return df_fail_oom(err);
-    if (set_live(r, key, pod, "NX", &is_set, err) < 0)
+    if (df_check_alloc(key, err) < 0 || set_live(r, key, pod, "NX", &is_set, err) < 0)
         return -1;
     *ret_other = false;
     if (is_set)
