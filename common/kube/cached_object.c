@@ -89,8 +89,7 @@ int df_cached_read(struct df_packer *p, const struct df_cached *k, const cJSON *
     cJSON *unpacked = NULL;
     if (!k->tree && df_unpack(p, &k->packed, &unpacked, err) < 0)
         return -1;
-    *ret = k->tree ? df_shared_add(k->tree) : df_shared_new(unpacked);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = k->tree ? df_shared_add(k->tree) : df_shared_new(unpacked), err);
 }
 
 static int make_shown(struct df_packer *p, const struct df_cached *k, df_cached_show show,

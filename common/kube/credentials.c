@@ -2,6 +2,7 @@
 
 #include <pthread.h>
 
+#include "common/base/buf.h"
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 
@@ -83,21 +84,15 @@ static int read_anew(struct df_kube_credentials *c, const volatile bool *stop, s
     return 0;
 }
 
-static int copy_text(const char *from, char **to)
-{
-    *to = from ? strdup(from) : NULL;
-    return from && !*to ? -1 : 0;
-}
-
 static int copy_credential(const struct df_kube_credential *now, unsigned known,
                            struct df_kube_credential *ret, struct df_err *err)
 {
     DF_KUBE_CREDENTIAL struct df_kube_credential c = {.generation = now->generation,
                                                       .until_ms = now->until_ms};
-    if (now->generation != known &&
-        (copy_text(now->token, &c.token) < 0 || copy_text(now->cert_pem, &c.cert_pem) < 0 ||
-         copy_text(now->key_pem, &c.key_pem) < 0))
-        return df_fail_oom(err);
+    if (now->generation != known && (df_str_set(&c.token, now->token, err) < 0 ||
+                                     df_str_set(&c.cert_pem, now->cert_pem, err) < 0 ||
+                                     df_str_set(&c.key_pem, now->key_pem, err) < 0))
+        return -1;
     *ret = c;
     c = (struct df_kube_credential){0};
     return 0;

@@ -38,7 +38,7 @@ static int add_cluster(cJSON *spec, const struct df_kube_config *c, struct df_er
     if (df_json_put(cluster, err, DF_STR("server", c->server),
                     DF_STR("tls-server-name", c->tls_server_name),
                     DF_STR("proxy-url", c->proxy_url)) < 0)
-        return df_fail_oom(err);
+        return -1;
     if (c->insecure && df_json_add_bool(cluster, "insecure-skip-tls-verify", true, err) < 0)
         return -1;
     return add_ca(cluster, c, err);
@@ -50,10 +50,10 @@ static int make_info(const struct df_kube_config *c, char **ret, struct df_err *
     DF_JSON cJSON *info = cJSON_CreateObject();
     if (df_json_put(info, err, DF_STR("apiVersion", c->exec.api_version),
                     DF_STR("kind", "ExecCredential")) < 0)
-        return df_fail_oom(err);
+        return -1;
     cJSON *spec = df_json_object_at(info, "spec");
     if (df_json_add_bool(spec, "interactive", false, err) < 0)
-        return df_fail_oom(err);
+        return -1;
     if (c->exec.provide_cluster_info && add_cluster(spec, c, err) < 0)
         return -1;
     return df_check_alloc(*ret = df_json_print(info), err);

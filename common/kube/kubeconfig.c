@@ -78,9 +78,7 @@ static int read_files(const char *paths, bool must_exist, struct files *f, struc
     for (const char *p = paths;;) {
         size_t n = strcspn(p, ":");
         DF_FREE char *path = strndup(p, n);
-        if (!path)
-            return df_fail_oom(err);
-        if (n && add_file(f, path, must_exist, err) < 0)
+        if (df_check_alloc(path, err) < 0 || (n && add_file(f, path, must_exist, err) < 0))
             return -1;
         if (!p[n])
             break;

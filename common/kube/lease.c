@@ -166,10 +166,9 @@ static int set_spec(const struct df_lease *l, cJSON *lease, int64_t epoch, const
     cJSON *metadata = df_json_object_at(lease, "metadata");
     cJSON *notes = df_json_object_at(metadata, "annotations");
     cJSON *spec = df_json_object_at(lease, "spec");
-    if (df_check_alloc(notes, err) < 0 || df_json_set_str(metadata, "name", l->name, err) < 0 ||
-        df_json_set_str(notes, DF_LEASE_ADDRESS, *holder && l->address ? l->address : "", err) <
-            0 ||
-        df_json_set_str(notes, POD, *holder && *l->pod ? l->pod_and_identity : "", err) < 0 ||
+    if (df_json_set_str(metadata, "name", l->name, err) < 0 ||
+        df_json_put(notes, err, DF_STR(DF_LEASE_ADDRESS, *holder && l->address ? l->address : ""),
+                    DF_STR(POD, *holder && *l->pod ? l->pod_and_identity : "")) < 0 ||
         df_json_set_str(spec, "holderIdentity", holder, err) < 0 ||
         set_number(spec, "leaseDurationSeconds", l->duration_us / 1000000, err) < 0 ||
         set_number(spec, "leaseTransitions", epoch + (taken ? 1 : 0), err) < 0 ||

@@ -145,7 +145,7 @@ static char *text_of(struct span s)
 static int set_text(cJSON *to, const char *name, struct span s, struct df_err *err)
 {
     DF_FREE char *text = text_of(s);
-    return text ? df_json_set_str(to, name, text, err) : df_fail_oom(err);
+    return df_json_put(to, err, DF_STR_ALLOC(name, text));
 }
 
 static int set_time(cJSON *to, const char *name, struct span s, struct df_err *err)

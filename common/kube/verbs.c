@@ -92,11 +92,8 @@ static int add_preconditions(cJSON *body, const struct df_kube_delete_options *o
     if (!o->uid && !o->resource_version)
         return 0;
     cJSON *p = df_json_object_at(body, "preconditions");
-    if (!p)
-        return df_fail_oom(err);
-    return df_json_add_str(p, "uid", o->uid, err) < 0
-               ? -1
-               : df_json_add_str(p, "resourceVersion", o->resource_version, err);
+    return df_json_put(p, err, DF_STR("uid", o->uid),
+                       DF_STR("resourceVersion", o->resource_version));
 }
 
 int df_kube_delete(struct df_kube *k, const struct df_kube_at *at,
