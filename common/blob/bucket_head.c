@@ -14,11 +14,10 @@ static int add_members(cJSON *line, const struct df_blob_head *h, struct df_err 
     for (size_t i = 0; i < h->chunks.len; i++)
         if (df_json_append_str(chunks, h->chunks.items[i], err) < 0)
             return -1;
-    if (df_base64_encode(h->seal, DF_KEY_LEN, false, &seal, err) < 0 ||
-        df_json_put(line, err, DF_STR("key", h->key), DF_NUM("size", h->size),
-                    DF_NUM("chunkSize", h->chunk_size)) < 0)
+    if (df_base64_encode(h->seal, DF_KEY_LEN, false, &seal, err) < 0)
         return -1;
-    return df_json_add_str(line, "seal", df_buf_str(&seal), err);
+    return df_json_put(line, err, DF_STR("key", h->key), DF_NUM("size", h->size),
+                       DF_NUM("chunkSize", h->chunk_size), DF_STR("seal", df_buf_str(&seal)));
 }
 
 int df_bucket_head_print(const struct df_keyring *keys, const char *name,

@@ -561,8 +561,6 @@ int df_blob_chunked_open(struct df_objects *objects, const char *directory, stru
         df_blob_head_cache_init(&c->outlines, DF_LIMIT_BLOB_OUTLINES, err) < 0)
         return -1;
     b->tmp = df_fs_join(directory, "tmp");
-    if (!b->tmp)
-        return df_fail_oom(err);
     if (df_fs_renew_dir(b->tmp, err) < 0)
         return df_err_wrap(err, "temporary directory of blobs");
     *ret = DF_TAKE(b);

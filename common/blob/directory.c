@@ -461,8 +461,6 @@ int df_blob_open(const char *directory, struct df_blob **ret, struct df_err *err
     (void)pthread_mutex_init(&d->making, NULL);
     d->data = df_fs_join(directory, "data");
     b->tmp = df_fs_join(directory, "tmp");
-    if (!d->data || !b->tmp)
-        return df_fail_oom(err);
     if (df_fs_renew_dir(b->tmp, err) < 0 || df_fs_mkdirs(d->data, 0700, err) < 0 ||
         df_fs_sync_dir(directory, err) < 0)
         return df_err_wrap(err, "blob directory %s", directory);

@@ -160,17 +160,14 @@ static int fill_head(cJSON *secret, const struct df_blob_head *h, struct df_err 
     cJSON *annotations = df_json_object_at(metadata, "annotations");
     cJSON *labels = df_json_object_at(metadata, "labels");
     DF_FREE char *chunks = df_strs_join(&h->chunks, " ");
-    if (!annotations || !labels || !chunks)
-        return df_fail_oom(err);
-    if (*h->version && df_json_add_str(metadata, "resourceVersion", h->version, err) < 0)
-        return -1;
-    if (add_directory(labels, FIRST, h->key, 1, err) < 0 ||
+    if ((*h->version && df_json_add_str(metadata, "resourceVersion", h->version, err) < 0) ||
+        add_directory(labels, FIRST, h->key, 1, err) < 0 ||
         add_directory(labels, SECOND, h->key, 2, err) < 0 ||
         df_json_add_str(annotations, KEY, h->key, err) < 0 ||
         add_number(annotations, SIZE, h->size, err) < 0 ||
         add_number(annotations, CHUNK_SIZE, h->chunk_size, err) < 0)
         return -1;
-    return df_json_add_str(annotations, CHUNKS, chunks, err);
+    return df_json_put(annotations, err, DF_STR_ALLOC(CHUNKS, chunks));
 }
 
 static int fill_data(cJSON *secret, const struct df_blob_head *h, struct df_err *err)
