@@ -78,8 +78,6 @@ static int fetch_plan(struct df_context *c, bool *ret_has, struct df_err *err)
 {
     const struct df_terrakube *t = df_terrakube_of(c);
     DF_FREE char *path = df_fs_join(c->source.module_dir, DF_TERRAKUBE_PLAN_FILE);
-    if (!path)
-        return df_fail_oom(err);
     if (df_fs_remove_tree(path, err) < 0) /* one of the source is not the job's */
         return -1;
     *ret_has = !df_str_empty(t->job.plan);

@@ -46,10 +46,10 @@ int df_terrakube_banner_init(struct df_context *c, struct df_err *err)
     DF_FREE char *init = df_strf("Running %s Init: ", product(c));
     if (!p->show_header)
         return 0;
-    if (!job || !version || !init)
-        return df_fail_oom(err);
-    if (add_entry(c, STARS, err) < 0 || add_entry(c, job, err) < 0 ||
-        add_entry(c, version, err) < 0 || add_entry(c, "\n\n" STARS, err) < 0)
+    if (df_check_alloc(job, err) < 0 || df_check_alloc(version, err) < 0 ||
+        df_check_alloc(init, err) < 0 || add_entry(c, STARS, err) < 0 ||
+        add_entry(c, job, err) < 0 || add_entry(c, version, err) < 0 ||
+        add_entry(c, "\n\n" STARS, err) < 0)
         return -1;
     return add_entry(c, init, err);
 }
@@ -59,9 +59,8 @@ int df_terrakube_banner_run(struct df_context *c, const char *what, struct df_er
     DF_FREE char *running = df_strf("Running %s %s", product(c), what);
     if (!df_terrakube_of(c)->payload->show_header)
         return 0;
-    if (!running)
-        return df_fail_oom(err);
-    if (add_entry(c, STARS, err) < 0 || add_entry(c, running, err) < 0)
+    if (df_check_alloc(running, err) < 0 || add_entry(c, STARS, err) < 0 ||
+        add_entry(c, running, err) < 0)
         return -1;
     return add_entry(c, STARS, err);
 }

@@ -62,8 +62,6 @@ static int note_commit(struct df_context *c, struct df_err *err)
     struct df_terrakube *t = df_terrakube_of(c);
     const char *commit = *c->source.commit ? c->source.commit : "000000000";
     DF_FREE char *path = df_fs_join(c->dirs->source, "commitHash.info");
-    if (!path)
-        return df_fail_oom(err);
     (void)snprintf(t->commit, sizeof t->commit, "%s", commit);
     return df_fs_remove_tree(path, err) < 0 ? -1
                                             : df_fs_write(path, commit, strlen(commit), 0600, err);
@@ -169,8 +167,6 @@ int df_terrakube_run_scripts(struct df_context *c, struct df_err *err)
 {
     cJSON *state = df_json_object_at(df_terrakube_of(c)->document, "state");
     df_terrakube_of(c)->scripts.directory = c->dirs->source;
-    if (!state)
-        return df_fail_oom(err);
     if (df_json_set_str(state, "type", "module", err) < 0 || df_prepare_workspace(c, err) < 0 ||
         df_terrakube_environment_add(c, err) < 0 || run_commands(c, DF_TERRAKUBE_ALL, err) < 0)
         return -1;

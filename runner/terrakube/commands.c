@@ -47,9 +47,7 @@ int df_terrakube_command_save(struct df_context *c, const char *const *args, con
     quiet.stop = NULL;
     for (const char *const *a = args; *a; a++)
         (void)df_strs_add(&all, *a);
-    if (!errors)
-        return df_fail_oom(err);
-    if (df_strs_check(&all, err) < 0 ||
+    if (df_check_alloc(errors, err) < 0 || df_strs_check(&all, err) < 0 ||
         df_terrakube_temp_env(df_terrakube_of(c)->scripts.directory, &c->workspace.env, err) < 0 ||
         df_command_start(&quiet, &all, path, errors, &process, err) < 0 ||
         df_command_wait(&quiet, &process, &end, err) < 0)

@@ -60,14 +60,13 @@ static int set_of_step(const struct df_terrakube_context *c, cJSON *context, con
                        const cJSON *value, struct df_err *err)
 {
     cJSON *steps = df_json_object_at(context, key);
-    return steps ? df_json_set(steps, c->payload->step, cJSON_Duplicate(value, true), err)
-                 : df_fail_oom(err);
+    return df_json_set(steps, c->payload->step, cJSON_Duplicate(value, true), err);
 }
 
 static int set_marker(const struct df_terrakube_context *c, cJSON *context, struct df_err *err)
 {
     cJSON *steps = df_json_object_at(context, "terrakubeUI");
-    return steps ? df_json_set_str(steps, c->payload->step, MARKER, err) : df_fail_oom(err);
+    return df_json_set_str(steps, c->payload->step, MARKER, err);
 }
 
 static const char *rows_key(const struct df_terrakube_context *c)
@@ -100,8 +99,7 @@ static int read_context(struct df_terrakube_api *api, cJSON **ret, struct df_err
     if (cJSON_IsObject(*ret))
         return 0;
     cJSON_Delete(*ret);
-    *ret = cJSON_CreateObject();
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = cJSON_CreateObject(), err);
 }
 
 /* An apply begins with the rows of the only plan of the job. */

@@ -125,9 +125,9 @@ static int add_dynamic_credentials(const struct df_terrakube *t, const char *sec
         cJSON *files = df_json_object_at(doc, "files");
         cJSON *environment = df_json_object_at(doc, "environment");
         DF_FREE char *path = df_strf("@files/%s", dynamic[i].file);
-        if (!files || !environment || !path)
-            return df_fail_oom(err);
-        if (add_dynamic_file(files, dynamic[i].file, content, dir, err) < 0 ||
+        if (df_check_alloc(files, err) < 0 || df_check_alloc(environment, err) < 0 ||
+            df_check_alloc(path, err) < 0 ||
+            add_dynamic_file(files, dynamic[i].file, content, dir, err) < 0 ||
             (dynamic[i].variable &&
              df_json_add_str(environment, dynamic[i].variable, path, err) < 0))
             return -1;
@@ -143,11 +143,8 @@ static int add_tools(const char *secret_dir, cJSON *doc, struct df_err *err)
     if (df_json_at(doc, "tools"))
         return 0;
     cJSON *tools = df_json_object_at(doc, "tools");
-    if (!cache || !tools)
-        return df_fail_oom(err);
-    return df_json_add_bool(tools, "searchPath", true, err) < 0
-               ? -1
-               : df_json_add_str(tools, "cacheDirectory", cache, err);
+    return df_json_put(tools, err, DF_BOOL("searchPath", true),
+                       DF_STR_ALLOC("cacheDirectory", cache));
 }
 
 int df_terrakube_document_complete(const struct df_terrakube *t, const char *secret_dir, cJSON *doc,
@@ -165,10 +162,8 @@ int df_terrakube_document(const struct df_terrakube *t, const char *secret_dir, 
                           struct df_err *err)
 {
     DF_SECRET_JSON cJSON *doc = cJSON_CreateObject();
-    if (!doc)
-        return df_fail_oom(err);
-    if (df_json_add_str(doc, "uid", t->payload->step, err) < 0 ||
-        df_json_add_num(doc, "timeoutSeconds", TIMEOUT_SECONDS, err) < 0 ||
+    if (df_json_put(doc, err, DF_STR("uid", t->payload->step),
+                    DF_NUM("timeoutSeconds", TIMEOUT_SECONDS)) < 0 ||
         df_terrakube_document_complete(t, secret_dir, doc, err) < 0)
         return -1;
     *ret = DF_TAKE(doc);

@@ -158,9 +158,8 @@ static int store_state(struct df_context *c, const struct kept *kept, struct df_
     DF_FREE char *pulled = df_fs_join(c->dirs->secret, "state.raw.json");
     DF_FREE char *errored = df_fs_join(c->source.module_dir, ERRORED);
     const char *raw = pulled;
-    if (!json || !pulled || !errored)
-        return df_fail_oom(err);
-    if (read_state(c, json, &raw, errored, err) < 0)
+    if (df_check_alloc(json, err) < 0 || df_check_alloc(pulled, err) < 0 ||
+        df_check_alloc(errored, err) < 0 || read_state(c, json, &raw, errored, err) < 0)
         return -1;
     show_state(c, json);
     bool has_raw = raw == errored && kept->has_errored;
@@ -208,9 +207,7 @@ static int keep_outputs(struct df_context *c, struct df_err *err)
     DF_JSON cJSON *shown = NULL;
     if (!t->context && !df_terrakube_scripts_has(t->payload->commands, DF_TERRAKUBE_AFTER))
         return 0;
-    if (!path)
-        return df_fail_oom(err);
-    if (df_terrakube_command_save(c, output, path, err) < 0 ||
+    if (df_check_alloc(path, err) < 0 || df_terrakube_command_save(c, output, path, err) < 0 ||
         df_fs_read_plain(path, &text, err) < 0 ||
         hide_sensitive(c, df_buf_str(&text), text.len, err) < 0)
         return -1;

@@ -74,12 +74,8 @@ static int fetch_rules(struct df_context *c, const struct df_terrakube_policies 
     DF_CLEANUP(df_source_result_free) struct df_source_result result = {0};
     DF_SECRET_JSON cJSON *source = cJSON_CreateObject();
     DF_FREE char *checkout = df_fs_join(b->place, "rules");
-    if (!source || !checkout)
-        return df_fail_oom(err);
-    if (df_json_add_str(source, "url", text(policy, "repository"), err) < 0 ||
-        df_json_add_str(source, "kind", "git", err) < 0 ||
-        df_json_add_str(source, "ref", branch ? branch : "main", err) < 0 ||
-        df_json_add_str(source, "folder", folder, err) < 0 ||
+    if (df_json_put(source, err, DF_STR("url", text(policy, "repository")), DF_STR("kind", "git"),
+                    DF_STR("ref", branch ? branch : "main"), DF_STR("folder", folder)) < 0 ||
         add_access(c, q, policy, source, err) < 0 || df_fs_mkdirs(checkout, 0700, err) < 0)
         return -1;
     const struct df_source_request r = {.source = source,
@@ -91,8 +87,7 @@ static int fetch_rules(struct df_context *c, const struct df_terrakube_policies 
     if (df_source_fetch(&r, &result, err) < 0)
         return -1;
     b->rules = DF_TAKE(result.module_dir);
-    b->lib = df_fs_join(checkout, "lib");
-    return b->lib ? 0 : df_fail_oom(err);
+    return df_check_alloc(b->lib = df_fs_join(checkout, "lib"), err);
 }
 
 /* A policy without a repository is a folder of the workspace's own source. */
@@ -142,8 +137,8 @@ static int write_inputs(const cJSON *policy, struct bundle *b, struct df_err *er
     if (!cJSON_IsObject(inputs) || !inputs->child)
         return 0;
     DF_JSON cJSON *root = cJSON_CreateObject();
-    cJSON *outer = root ? df_json_object_at(root, "terrakube") : NULL;
-    cJSON *inner = outer ? df_json_object_at(outer, "inputs") : NULL;
+    cJSON *outer = df_json_object_at(root, "terrakube");
+    cJSON *inner = df_json_object_at(outer, "inputs");
     if (!inner)
         return df_fail_oom(err);
     cJSON_ArrayForEach (v, inputs) {
@@ -153,9 +148,8 @@ static int write_inputs(const cJSON *policy, struct bundle *b, struct df_err *er
     }
     DF_FREE char *print = df_json_print(root);
     b->inputs = df_fs_join(b->place, "inputs.json");
-    if (!print || !b->inputs)
-        return df_fail_oom(err);
-    return df_fs_write(b->inputs, print, strlen(print), 0600, err);
+    return df_check_alloc(print, err) < 0 ? -1
+                                          : df_fs_write(b->inputs, print, strlen(print), 0600, err);
 }
 
 static int prepare(struct df_context *c, const struct df_terrakube_policies *q, const cJSON *policy,
@@ -163,9 +157,7 @@ static int prepare(struct df_context *c, const struct df_terrakube_policies *q, 
 {
     DF_FREE char *folder = folder_of(policy);
     b->place = df_strf("%s-policies/%zu", c->dirs->source, number);
-    if (!folder || !b->place)
-        return df_fail_oom(err);
-    if (df_fs_mkdirs(b->place, 0700, err) < 0)
+    if (df_check_alloc(folder, err) < 0 || df_fs_mkdirs(b->place, 0700, err) < 0)
         return -1;
     if ((text(policy, "repository") ? fetch_rules(c, q, policy, folder, b, err)
                                     : find_rules(c, folder, b, err)) < 0)
@@ -192,9 +184,7 @@ static int run_opa(struct df_context *c, const struct df_terrakube_policies *q,
 {
     DF_FREE char *opa = NULL;
     DF_FREE char *home = df_strf("HOME=%s", c->dirs->temporary);
-    if (!home)
-        return df_fail_oom(err);
-    if (find_opa(&opa, err) < 0)
+    if (df_check_alloc(home, err) < 0 || find_opa(&opa, err) < 0)
         return -1;
     const char *argv[16] = {opa, "eval", "--data", b->rules};
     size_t n = 4;
@@ -241,8 +231,7 @@ static int read_answer(const struct df_buf *out, const char *tail, int code, cJS
     if (!cJSON_IsObject(value))
         return df_fail(err, DF_ERR_USER,
                        "its rules have no package terraform.analysis: nothing was evaluated");
-    *ret = cJSON_Duplicate(value, true);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = cJSON_Duplicate(value, true), err);
 }
 
 int df_opa_evaluate(struct df_context *c, const struct df_terrakube_policies *q,

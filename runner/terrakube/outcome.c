@@ -56,8 +56,8 @@ void df_terrakube_await_queue(struct df_terrakube *t, const volatile bool *stop)
 static int patch_running(struct df_terrakube *t, struct df_err *err)
 {
     DF_JSON cJSON *attributes = cJSON_CreateObject();
-    if (df_json_add_str(attributes, "status", "running", err) < 0 ||
-        df_json_add_str(attributes, "commitId", t->commit, err) < 0)
+    if (df_json_put(attributes, err, DF_STR("status", "running"), DF_STR("commitId", t->commit)) <
+        0)
         return -1;
     return df_terrakube_api_patch_job(t->api, attributes, err);
 }
@@ -109,7 +109,7 @@ static int add_job_output(const struct df_terrakube *t, cJSON *attributes, struc
     if (!t->job.output)
         return df_json_add_str(attributes, "output", "", err);
     DF_FREE char *text = df_strf("%s Step %s completed\n", t->job.output, t->payload->step);
-    return text ? df_json_add_str(attributes, "output", text, err) : df_fail_oom(err);
+    return df_json_put(attributes, err, DF_STR_ALLOC("output", text));
 }
 
 static int patch_job(struct df_terrakube *t, bool succeeded, struct df_err *err)
@@ -117,8 +117,8 @@ static int patch_job(struct df_terrakube *t, bool succeeded, struct df_err *err)
     DF_JSON cJSON *attributes = cJSON_CreateObject();
     const char *plan = succeeded && t->plan_place ? t->plan_place : "";
     if (add_job_output(t, attributes, err) < 0 ||
-        df_json_add_str(attributes, "status", next_status(t, succeeded), err) < 0 ||
-        df_json_add_bool(attributes, "planChanges", plans_changes(t, succeeded), err) < 0 ||
+        df_json_put(attributes, err, DF_STR("status", next_status(t, succeeded)),
+                    DF_BOOL("planChanges", plans_changes(t, succeeded))) < 0 ||
         (is_plan(t) && df_json_add_str(attributes, "terraformPlan", plan, err) < 0) ||
         (*t->commit && df_json_add_str(attributes, "commitId", t->commit, err) < 0))
         return -1;

@@ -56,11 +56,10 @@ static int add_violation(struct result *r, const char *rule, const char *address
                          const char *message, const char *status, struct df_err *err)
 {
     cJSON *v = cJSON_CreateObject();
-    if (df_json_append(r->violations, v, err) < 0 || df_json_add_str(v, "ruleId", rule, err) < 0 ||
-        df_json_add_str(v, "address", address, err) < 0 ||
-        df_json_add_str(v, "message", message, err) < 0)
+    if (df_json_append(r->violations, v, err) < 0)
         return -1;
-    return df_json_add_str(v, "status", status, err);
+    return df_json_put(v, err, DF_STR("ruleId", rule), DF_STR("address", address),
+                       DF_STR("message", message), DF_STR("status", status));
 }
 
 /* A text, or an object with msg, rule_id and resource. */
@@ -219,12 +218,10 @@ static const char *status_of(int hard, int soft, int warnings)
 
 static int add_counts(cJSON *to, int passed, int hard, int soft, int warnings, struct df_err *err)
 {
-    if (df_json_add_str(to, "status", status_of(hard, soft, warnings), err) < 0 ||
-        df_json_add_num(to, "passedRules", passed, err) < 0 ||
-        df_json_add_num(to, "warningRules", warnings, err) < 0 ||
-        df_json_add_num(to, "softMandatoryViolations", soft, err) < 0)
-        return -1;
-    return df_json_add_num(to, "hardMandatoryViolations", hard, err);
+    return df_json_put(to, err, DF_STR("status", status_of(hard, soft, warnings)),
+                       DF_NUM("passedRules", passed), DF_NUM("warningRules", warnings),
+                       DF_NUM("softMandatoryViolations", soft),
+                       DF_NUM("hardMandatoryViolations", hard));
 }
 
 /* What the policy would do at the level that it is tried with. */
@@ -246,14 +243,14 @@ static int add_result(cJSON *results, struct result *r, struct df_err *err)
     cJSON *one = cJSON_CreateObject();
     bool passed = !r->hard && !r->soft && !r->warnings;
     if (df_json_append(results, one, err) < 0 ||
-        df_json_add_str(one, "policySetId", text(r->policy, "policyId"), err) < 0 ||
-        df_json_add_str(one, "policySetName", r->name, err) < 0 ||
-        df_json_add_str(one, "enforcementLevel", level_names[r->level], err) < 0 ||
+        df_json_put(one, err, DF_STR("policySetId", text(r->policy, "policyId")),
+                    DF_STR("policySetName", r->name),
+                    DF_STR("enforcementLevel", level_names[r->level])) < 0 ||
         add_counts(one, passed, r->hard, r->soft, r->warnings, err) < 0 ||
-        add_shadow(one, r, err) < 0 ||
-        df_json_add(one, "violations", DF_TAKE(r->violations), err) < 0)
+        add_shadow(one, r, err) < 0)
         return -1;
-    return df_json_add(one, "exemptedViolations", DF_TAKE(r->exempted), err);
+    return df_json_put(one, err, DF_ITEM("violations", DF_TAKE(r->violations)),
+                       DF_ITEM("exemptedViolations", DF_TAKE(r->exempted)));
 }
 
 static int check_one(struct df_context *c, const struct df_terrakube_policies *q,
@@ -286,9 +283,8 @@ static int check_all(struct df_context *c, const struct df_terrakube_policies *q
         if (check_one(c, q, policy, n++, results, v, err) < 0)
             return -1;
     }
-    if (df_json_add_str(document, "jobId", q->payload->job, err) < 0 ||
-        df_json_add_str(document, "stepId", q->payload->step, err) < 0 ||
-        df_json_add_num(document, "totalPolicies", (double)n, err) < 0 ||
+    if (df_json_put(document, err, DF_STR("jobId", q->payload->job),
+                    DF_STR("stepId", q->payload->step), DF_NUM("totalPolicies", n)) < 0 ||
         add_counts(document, v->hard + v->soft + v->warnings == 0 ? (int)n : 0, v->hard, v->soft,
                    v->warnings, err) < 0)
         return -1;
@@ -339,8 +335,6 @@ static int tell(const struct df_context *c, const struct df_terrakube_policies *
         cJSON_Delete(context);
         context = cJSON_CreateObject();
     }
-    if (!context)
-        return df_fail_oom(err);
     if (df_json_set(context, "policyEvaluation", cJSON_Duplicate(document, true), err) < 0)
         return -1;
     return df_terrakube_api_put_context(q->api, context, err);

@@ -221,10 +221,10 @@ static cJSON *make_diagnostic(const cJSON *diagnostic)
 {
     DF_JSON cJSON *entry = cJSON_CreateObject();
     DF_FREE char *place = place_of_diagnostic(diagnostic);
-    if (!entry || df_json_add_str(entry, "severity", text(diagnostic, "severity"), NULL) < 0 ||
-        df_json_add_str(entry, "summary", text(diagnostic, "summary"), NULL) < 0 ||
-        df_json_add_str(entry, "detail", text(diagnostic, "detail"), NULL) < 0 ||
-        df_json_add_str(entry, "location", place, NULL) < 0)
+    if (!entry ||
+        df_json_put(entry, NULL, DF_STR("severity", text(diagnostic, "severity")),
+                    DF_STR("summary", text(diagnostic, "summary")),
+                    DF_STR("detail", text(diagnostic, "detail")), DF_STR("location", place)) < 0)
         return NULL;
     return DF_TAKE(entry);
 }

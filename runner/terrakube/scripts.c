@@ -80,9 +80,8 @@ static int show_begin(struct df_context *c, const struct df_terrakube_command *c
     DF_FREE char *head =
         df_strf(STARS "\nCommand Priority %d\nRunning %s\nScript Information:  ", command->priority,
                 command->is_bash ? "BASH" : "GROOVY");
-    if (!head)
-        return df_fail_oom(err);
-    if (show(c, GREEN, head, err) < 0 || show(c, GREEN, command->script, err) < 0)
+    if (df_check_alloc(head, err) < 0 || show(c, GREEN, head, err) < 0 ||
+        show(c, GREEN, command->script, err) < 0)
         return -1;
     return show(c, GREEN, "\n\n\n" STARS "\nBegin Execution: ", err);
 }
@@ -107,10 +106,9 @@ static cJSON *tools_source(const struct df_terrakube_scripts *s, struct df_err *
         (void)df_fail_oom(err);
         return NULL;
     }
-    if (df_json_add_str(source, "url", s->settings->tools_repository, err) < 0 ||
-        df_json_add_str(source, "kind", "git", err) < 0 ||
-        df_json_add_str(source, "ref",
-                        s->settings->tools_branch ? s->settings->tools_branch : "main", err) < 0 ||
+    if (df_json_put(
+            source, err, DF_STR("url", s->settings->tools_repository), DF_STR("kind", "git"),
+            DF_STR("ref", s->settings->tools_branch ? s->settings->tools_branch : "main")) < 0 ||
         df_terrakube_source_add_access(&access, source, err) < 0)
         return NULL;
     return DF_TAKE(source);
@@ -211,8 +209,6 @@ static int write_file(const char *dir, const char *name, const char *text, char 
                       struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(dir, name);
-    if (!path)
-        return df_fail_oom(err);
     if (df_fs_write(path, text, strlen(text), 0700, err) < 0)
         return -1;
     *ret = DF_TAKE(path);
@@ -231,9 +227,8 @@ static int add_groovy_args(const struct df_context *c, const struct df_terrakube
 {
     DF_FREE char *main_path = NULL;
     DF_FREE char *tools = tools_place(s);
-    if (!tools)
-        return df_fail_oom(err);
-    if (write_file(c->dirs->temporary, "terrakube.groovy", groovy_main, &main_path, err) < 0)
+    if (df_check_alloc(tools, err) < 0 ||
+        write_file(c->dirs->temporary, "terrakube.groovy", groovy_main, &main_path, err) < 0)
         return -1;
     (void)df_strs_add(args, main_path);
     (void)df_strs_add(args, groovy.file);
@@ -248,9 +243,7 @@ static int report_end(struct df_context *c, const struct df_command_end *end, st
     if (end->code == 0)
         return 0;
     DF_FREE char *text = df_strf("Script Exit Code ==>%d", end->code);
-    if (!text)
-        return df_fail_oom(err);
-    if (show(c, RED, text, err) < 0)
+    if (df_check_alloc(text, err) < 0 || show(c, RED, text, err) < 0)
         return -1;
     return df_fail_reason(err, DF_ERR_USER, "ScriptFailed", "a script ended with exit code %d",
                           end->code);

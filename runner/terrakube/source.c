@@ -37,8 +37,7 @@ int df_terrakube_known_hosts(const struct df_strs *env, char **ret, struct df_er
     if (!text.len)
         return df_fail_reason(err, DF_ERR_USER, "SourceRefused",
                               DF_TERRAKUBE_KNOWN_HOSTS ": %s is empty", path);
-    *ret = df_buf_take(&text);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_buf_take(&text), err);
 }
 
 /* ---- credentials ---- */
@@ -124,9 +123,8 @@ static int make_credentials(const struct df_terrakube_access *a, cJSON **ret, st
     if (fetches && check_identity(a, err) < 0)
         return -1;
     DF_SECRET_JSON cJSON *found = cJSON_CreateObject();
-    if (!found)
-        return df_fail_oom(err);
-    if ((is_ssh(a->vcs_type) ? add_ssh(a->token, a->known_hosts, found, err)
+    if (df_check_alloc(found, err) < 0 ||
+        (is_ssh(a->vcs_type) ? add_ssh(a->token, a->known_hosts, found, err)
                              : add_password(a->vcs_type, a->token, found, err)) < 0)
         return -1;
     *ret = DF_TAKE(found);
@@ -189,8 +187,7 @@ static int read_folder(const char *folder, char **ret, struct df_err *err)
         n--;
     if (!n)
         return 0;
-    *ret = strndup(begin, n);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = strndup(begin, n), err);
 }
 
 static int add_commit(const char *commit, cJSON *step, struct df_err *err)
@@ -204,7 +201,7 @@ static int add_commit(const char *commit, cJSON *step, struct df_err *err)
         return df_fail_reason(err, DF_ERR_USER, "SourceRefused",
                               "the job's commitId \"%.80s\" is not a whole commit id", commit);
     cJSON *expected = df_json_object_at(step, "expected");
-    return expected ? df_json_set_str(expected, "commit", id, err) : df_fail_oom(err);
+    return df_json_set_str(expected, "commit", id, err);
 }
 
 static int add_git(const struct df_terrakube_source_request *r, cJSON *source, cJSON *step,
@@ -224,11 +221,9 @@ static int add_git(const struct df_terrakube_source_request *r, cJSON *source, c
             "dayfly: the SSH host key of the server of %s is not checked: " DF_TERRAKUBE_KNOWN_HOSTS
             " names no file of known hosts",
             p->source);
-    if (df_json_add_str(source, "url", p->source, err) < 0 ||
-        df_json_add_str(source, "kind", "git", err) < 0 ||
+    if (df_json_put(source, err, DF_STR("url", p->source), DF_STR("kind", "git")) < 0 ||
         df_terrakube_source_add_access(&access, source, err) < 0 ||
-        df_json_add_str(source, "ref", p->branch, err) < 0 ||
-        df_json_add_bool(source, "submodules", true, err) < 0)
+        df_json_put(source, err, DF_STR("ref", p->branch), DF_BOOL("submodules", true)) < 0)
         return -1;
     return add_commit(p->commit, step, err);
 }
@@ -279,12 +274,10 @@ static int add_archive(const struct df_terrakube_source_request *r, cJSON *sourc
                               "command line that uploads one");
     DF_FREE char *path = df_fs_join(r->directory, "terraformContent.tar.gz");
     DF_FREE char *file = path ? df_strf("file://%s", path) : NULL;
-    if (!file)
-        return df_fail_oom(err);
-    if (download(r, url, path, err) < 0 || df_json_add_str(source, "url", file, err) < 0 ||
-        df_json_add_str(source, "kind", "archive", err) < 0)
+    if (df_check_alloc(path, err) < 0 || download(r, url, path, err) < 0)
         return -1;
-    return df_json_add_bool(source, "keepsTop", true, err);
+    return df_json_put(source, err, DF_STR_ALLOC("url", file), DF_STR("kind", "archive"),
+                       DF_BOOL("keepsTop", true));
 }
 
 /* ---- both ---- */
@@ -318,7 +311,7 @@ int df_terrakube_source_add_module_key(const struct df_terrakube_payload *p,
 {
     const char *key = module_key(p);
     cJSON *files = key ? df_json_object_at(step, "files") : NULL;
-    cJSON *env = files ? df_json_object_at(step, "environment") : NULL;
+    cJSON *env = key ? df_json_object_at(step, "environment") : NULL;
     if (!key)
         return 0;
     char *text = df_strf("%s\n", key); /* ssh rejects a key without a line feed at its end */
@@ -326,11 +319,8 @@ int df_terrakube_source_add_module_key(const struct df_terrakube_payload *p,
         df_strf("ssh -F /dev/null -o BatchMode=yes -o IdentitiesOnly=yes -i '@files/" MODULE_KEY
                 "' -o StrictHostKeyChecking=%s -o UserKnownHostsFile='@files/" MODULE_HOSTS "'",
                 df_str_empty(known_hosts) ? "accept-new" : "yes");
-    int failed = !env || !text || !command ? df_fail_oom(err) : 0;
-    if (!failed && (df_json_set_str(files, MODULE_KEY, text, err) < 0 ||
-                    df_json_set_str(files, MODULE_HOSTS, known_hosts ? known_hosts : "", err) < 0 ||
-                    df_json_set_str(env, "GIT_SSH_COMMAND", command, err) < 0))
-        failed = -1;
+    int result = df_json_put(files, err, DF_STR_ALLOC(MODULE_KEY, text),
+                             DF_STR(MODULE_HOSTS, known_hosts ? known_hosts : ""));
     df_str_wipe(&text);
-    return failed;
+    return result < 0 ? -1 : df_json_put(env, err, DF_STR_ALLOC("GIT_SSH_COMMAND", command));
 }

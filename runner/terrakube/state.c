@@ -27,7 +27,7 @@ static int add_place(cJSON *config, const char *key, const struct df_terrakube_p
                      const char *before, const char *after, struct df_err *err)
 {
     DF_FREE char *place = place_of(p, before, after);
-    return place ? df_json_add_str(config, key, place, err) : df_fail_oom(err);
+    return df_json_put(config, err, DF_STR_ALLOC(key, place));
 }
 
 /* ---- s3 ---- */
@@ -55,8 +55,6 @@ static int add_endpoint(const char *endpoint, bool is_new, cJSON *config, struct
                                         "use_path_style"};
     static const char *const before[] = {"force_path_style"};
     cJSON *to = is_new ? df_json_object_at(config, "endpoints") : config;
-    if (!to)
-        return df_fail_oom(err);
     if (df_json_add_str(to, is_new ? "s3" : "endpoint", endpoint, err) < 0 ||
         add_flags(config, always, DF_ARRAY_SIZE(always), err) < 0)
         return -1;
@@ -68,8 +66,8 @@ static int add_s3(const struct df_terrakube_settings *s, const struct df_terraku
                   const struct df_version *version, cJSON *config, struct df_err *err)
 {
     if (needed(s->aws.bucket, "AwsTerraformStateBucketName", err) < 0 ||
-        df_json_add_str(config, "bucket", s->aws.bucket, err) < 0 ||
-        df_json_add_str(config, "region", s->aws.region, err) < 0 ||
+        df_json_put(config, err, DF_STR("bucket", s->aws.bucket), DF_STR("region", s->aws.region)) <
+            0 ||
         add_place(config, "key", p, "tfstate/", "/terraform.tfstate", err) < 0)
         return -1;
     if (s->aws.include_keys && (df_json_add_str(config, "access_key", s->aws.access_key, err) < 0 ||
@@ -89,9 +87,9 @@ static int add_azurerm(const struct df_terrakube_settings *s, const struct df_te
 {
     if (needed(s->azure.account, "AzureTerraformStateStorageAccountName", err) < 0 ||
         needed(s->azure.container, "AzureTerraformStateStorageContainerName", err) < 0 ||
-        df_json_add_str(config, "resource_group_name", s->azure.resource_group, err) < 0 ||
-        df_json_add_str(config, "storage_account_name", s->azure.account, err) < 0 ||
-        df_json_add_str(config, "container_name", s->azure.container, err) < 0 ||
+        df_json_put(config, err, DF_STR("resource_group_name", s->azure.resource_group),
+                    DF_STR("storage_account_name", s->azure.account),
+                    DF_STR("container_name", s->azure.container)) < 0 ||
         add_place(config, "key", p, "", "/terraform.tfstate", err) < 0)
         return -1;
     return df_json_add_str(config, "access_key", s->azure.access_key, err);
@@ -116,8 +114,7 @@ static int local_directory(const struct df_terrakube_settings *s,
     if (needed(s->home, "HOME", err) < 0)
         return -1;
     DF_FREE char *base = df_fs_join(s->home, ".terraform-spring-boot/local/backend/");
-    *ret = base ? place_of(p, base, "") : NULL;
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = base ? place_of(p, base, "") : NULL, err);
 }
 
 static int add_local(const struct df_terrakube_settings *s, const struct df_terrakube_payload *p,
@@ -127,7 +124,7 @@ static int add_local(const struct df_terrakube_settings *s, const struct df_terr
     if (local_directory(s, p, &dir, err) < 0)
         return -1;
     DF_FREE char *path = df_fs_join(dir, "terraform.tfstate");
-    return path ? df_json_add_str(config, "path", path, err) : df_fail_oom(err);
+    return df_json_put(config, err, DF_STR_ALLOC("path", path));
 }
 
 /* ---- the API as state type ---- */
@@ -152,15 +149,10 @@ static int add_http(const struct df_terrakube_settings *s, const struct df_terra
         return -1;
     DF_FREE char *state = api_place(s, p, "state");
     DF_FREE char *lock = api_place(s, p, "lock");
-    if (!state || !lock)
-        return df_fail_oom(err);
-    if (df_json_add_str(config, "address", state, err) < 0 ||
-        df_json_add_str(config, "lock_address", lock, err) < 0 ||
-        df_json_add_str(config, "unlock_address", lock, err) < 0 ||
-        df_json_add_str(config, "lock_method", "POST", err) < 0 ||
-        df_json_add_str(config, "unlock_method", "DELETE", err) < 0)
-        return -1;
-    return df_json_add_str(config, "username", "internal", err);
+    return df_json_put(config, err, DF_STR_ALLOC("address", state),
+                       DF_STR_ALLOC("lock_address", lock), DF_STR_ALLOC("unlock_address", lock),
+                       DF_STR("lock_method", "POST"), DF_STR("unlock_method", "DELETE"),
+                       DF_STR("username", "internal"));
 }
 
 static int make_token(const struct df_terrakube_settings *s, const struct df_terrakube_payload *p,
@@ -177,9 +169,8 @@ static int add_password(const struct df_terrakube_settings *s, const struct df_t
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf token = DF_BUF_INIT(DF_LIMIT_TOKEN);
     cJSON *secrets = df_json_object_at(step, "secretEnvironment");
-    if (!secrets)
-        return df_fail_oom(err);
-    if (make_token(s, p, BACKEND_TOKEN_SECONDS, &token, err) < 0)
+    if (df_check_alloc(secrets, err) < 0 ||
+        make_token(s, p, BACKEND_TOKEN_SECONDS, &token, err) < 0)
         return -1;
     return df_json_set_str(secrets, "TF_HTTP_PASSWORD", df_buf_str(&token), err);
 }
@@ -226,11 +217,10 @@ int df_terrakube_state_add(const struct df_terrakube_settings *s,
                            cJSON *step, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *state = cJSON_CreateObject();
-    cJSON *config = state ? df_json_object_at(state, "config") : NULL;
-    if (!config)
-        return df_fail_oom(err);
-    if (df_json_add_str(state, "type", type_name(s->state), err) < 0 ||
-        df_json_add_bool(state, "overrideBackend", true, err) < 0 ||
+    cJSON *config = df_json_object_at(state, "config");
+    if (df_check_alloc(config, err) < 0 ||
+        df_json_put(state, err, DF_STR("type", type_name(s->state)),
+                    DF_BOOL("overrideBackend", true)) < 0 ||
         add_config(s, p, version, config, err) < 0)
         return -1;
     if (s->state == DF_TERRAKUBE_STATE_API && add_password(s, p, step, err) < 0)
@@ -248,8 +238,6 @@ int df_terrakube_state_write(const struct df_terrakube_settings *s,
     if (s->state != DF_TERRAKUBE_STATE_GCP || !s->gcp.credentials)
         return 0;
     path = df_fs_join(module_dir, GCS_FILE);
-    if (!path)
-        return df_fail_oom(err);
     return df_fs_write(path, s->gcp.credentials, strlen(s->gcp.credentials), 0600, err);
 }
 

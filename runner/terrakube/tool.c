@@ -83,9 +83,8 @@ static int make_note(const struct search *s, const char *name, const char *diges
     const char *secret = s->request->settings->internal_secret;
     unsigned char mac[DF_SHA256_LEN];
     DF_FREE char *text = df_strf("dayfly tfbinary\n%s\n%s\n", name, digest);
-    if (!text)
-        return df_fail_oom(err);
-    if (df_hmac_sha256(secret, strlen(secret), text, strlen(text), mac, err) < 0)
+    if (df_check_alloc(text, err) < 0 ||
+        df_hmac_sha256(secret, strlen(secret), text, strlen(text), mac, err) < 0)
         return -1;
     int n = snprintf(ret, NOTE_LENGTH + 1, "%s ", digest);
     for (size_t i = 0; i < sizeof mac; i++)
@@ -114,10 +113,8 @@ static int check_note(const struct search *s, const char *version, const char *p
     char expected[NOTE_LENGTH + 1];
     DF_BUF struct df_buf note = DF_BUF_INIT(NOTE_LENGTH);
     DF_FREE char *name = object_name(s, version, "");
-    if (!name)
-        return df_fail_oom(err);
-    if (df_fs_read(note_path, &note, err) < 0 || digest_of(path, ret_digest, err) < 0 ||
-        make_note(s, name, ret_digest, expected, err) < 0)
+    if (df_check_alloc(name, err) < 0 || df_fs_read(note_path, &note, err) < 0 ||
+        digest_of(path, ret_digest, err) < 0 || make_note(s, name, ret_digest, expected, err) < 0)
         return -1;
     return df_secret_equal(df_buf_str(&note), expected)
                ? 0
@@ -133,9 +130,9 @@ static int fetch_stored(const struct search *s, const char *version, const char 
     DF_FREE char *note = object_name(s, version, ".sha256");
     DF_FREE char *path = df_fs_join(tmp, s->program);
     DF_FREE char *note_path = df_fs_join(tmp, "note");
-    if (!name || !note || !path || !note_path)
-        return df_fail_oom(err);
-    if (get(s, note, note_path, err) < 0 || get(s, name, path, err) < 0 ||
+    if (df_check_alloc(name, err) < 0 || df_check_alloc(note, err) < 0 ||
+        df_check_alloc(path, err) < 0 || df_check_alloc(note_path, err) < 0 ||
+        get(s, note, note_path, err) < 0 || get(s, name, path, err) < 0 ||
         check_note(s, version, path, note_path, digest, err) < 0)
         return -1;
     if (chmod(path, 0755) < 0 || unlink(note_path) < 0)
@@ -185,9 +182,9 @@ static int put_stored(const struct search *s, const char *version, const char *p
     DF_FREE char *name = object_name(s, version, "");
     DF_FREE char *note_name = object_name(s, version, ".sha256");
     DF_FREE char *note_path = df_strf("%s/.note-%d", s->cache, (int)getpid());
-    if (!name || !note_name || !note_path)
-        return df_fail_oom(err);
-    if (digest_of(path, digest, err) < 0 || make_note(s, name, digest, text, err) < 0 ||
+    if (df_check_alloc(name, err) < 0 || df_check_alloc(note_name, err) < 0 ||
+        df_check_alloc(note_path, err) < 0 || digest_of(path, digest, err) < 0 ||
+        make_note(s, name, digest, text, err) < 0 ||
         df_terrakube_storage_put(s->storage, s->request->payload, DF_TERRAKUBE_OBJECT_BINARY, name,
                                  path, err) < 0 ||
         df_fs_write(note_path, text, strlen(text), 0600, err) < 0)

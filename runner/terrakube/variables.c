@@ -84,8 +84,6 @@ static int write_file(const char *dir, const char *name, const char *text, size_
                       struct df_strs *to, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(dir, name);
-    if (!path)
-        return df_fail_oom(err);
     if (df_fs_write(path, text, n, 0600, err) < 0)
         return -1;
     (void)df_strs_addf(to, "-var-file=%s", path);
