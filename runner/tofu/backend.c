@@ -297,8 +297,6 @@ static int drop_states(const struct df_backend_request *q, struct df_err *err)
 {
     DF_FREE char *state = df_fs_join(q->module_dir, STATE_FILE);
     DF_FREE char *workspaces = df_fs_join(q->module_dir, WORKSPACES_DIR);
-    if (!state || !workspaces)
-        return df_fail_oom(err);
     return df_fs_remove_tree(state, err) < 0 ? -1 : df_fs_remove_tree(workspaces, err);
 }
 

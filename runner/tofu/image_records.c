@@ -31,8 +31,6 @@ int df_image_record_read(const char *records, const char *program, struct df_too
     if (identify(program, identity, err) < 0)
         return -1;
     DF_FREE char *path = df_strf("%s/versions/%s", records, identity);
-    if (!path)
-        return df_fail_oom(err);
     return df_fs_read(path, &banner, err) < 0 ? -1
                                               : df_tool_parse_banner(df_buf_str(&banner), ret, err);
 }

@@ -305,9 +305,8 @@ static int settle_package(struct publishing *p, const struct df_tree_entry *e, s
 {
     bool is_link = S_ISLNK(e->st->st_mode), is_there = true;
     DF_FREE char *package = is_link ? linked_package(e) : df_fs_join(p->stage->cache, e->path);
-    if (!package)
-        return df_fail_oom(err);
-    if (!is_link && publish_package(p, e, package, &is_there, err) < 0)
+    if (df_check_alloc(package, err) < 0 ||
+        (!is_link && publish_package(p, e, package, &is_there, err) < 0))
         return -1;
     return settle_link(p, e, is_there ? package : NULL, err);
 }

@@ -54,10 +54,7 @@ static int add_variables(const cJSON *step, const struct df_hcl_module *module, 
 static int write_override(const cJSON *doc, const char *module_dir, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(module_dir, OVERRIDE_FILE);
-    DF_FREE char *text = df_json_print(doc);
-    if (!path || !text)
-        return df_fail_oom(err);
-    return df_fs_write(path, text, strlen(text), 0600, err);
+    return df_json_save(path, doc, err);
 }
 
 int df_sensitive_write(const cJSON *step, const struct df_hcl_module *module,

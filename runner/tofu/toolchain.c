@@ -165,9 +165,8 @@ static int consider_in(struct search *s, const char *dir, const char *sub, struc
 {
     DF_FREE char *path =
         df_strf("%s/%s%s%s", dir, sub, *sub ? "/" : "", df_tool_kind_program(s->request->kind));
-    if (!path)
-        return df_fail_oom(err);
-    if (dir == s->cache && is_program(path) && df_installed_check(path, err) < 0)
+    if (df_check_alloc(path, err) < 0 ||
+        (dir == s->cache && is_program(path) && df_installed_check(path, err) < 0))
         return -1;
     return consider(s, path, err);
 }

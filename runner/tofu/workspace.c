@@ -350,8 +350,6 @@ static int forget_backend(const char *module_dir, struct df_err *err)
 {
     DF_FREE char *override = df_fs_join(module_dir, DF_OVERRIDE_FILE);
     DF_FREE char *note = df_fs_join(module_dir, DF_BACKEND_NOTE);
-    if (!override || !note)
-        return df_fail_oom(err);
     return df_fs_remove_tree(override, err) < 0 ? -1 : df_fs_remove_tree(note, err);
 }
 
