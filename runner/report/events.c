@@ -292,9 +292,7 @@ int df_event_set_progress(cJSON *event, const char *output, struct df_err *err)
     bool repeats = message && df_ends_with(message, before);
     size_t kept = repeats ? strlen(message) - strlen(before) : 0;
     DF_FREE char *text = df_strf("%.*s%s", (int)kept, repeats ? message : "", output);
-    if (!text)
-        return df_fail_oom(err);
-    return df_json_set_str(event, "@message", text, err) < 0
+    return df_json_put(event, err, DF_STR_ALLOC("@message", text)) < 0
                ? -1
                : df_json_set_str(hook, "output", output, err);
 }

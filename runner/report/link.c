@@ -55,12 +55,6 @@ static char *copy_url(const char *url, size_t n)
     return strndup(url, n);
 }
 
-static int copy_text(const char *from, char **to)
-{
-    *to = from ? strdup(from) : NULL;
-    return from && !*to ? -1 : 0;
-}
-
 /* Replaces the connection. server_name: as of df_http_options. */
 static int open_http(struct df_link *l, const char *server_name, int64_t connect_ms,
                      struct df_err *err)
@@ -84,12 +78,12 @@ int df_link_new(const struct df_link_options *o, struct df_link **ret, struct df
     if (!l)
         return df_fail_oom(err);
     l->server = copy_url(o->server, strlen(o->server));
-    if (!l->server || copy_text(o->uid, &l->uid) < 0 || copy_text(o->runner, &l->runner) < 0 ||
-        copy_text(o->endpoint_file, &l->endpoint_file) < 0 ||
-        copy_text(o->ca_file, &l->ca_file) < 0 || copy_text(o->token, &l->token) < 0 ||
-        copy_text(o->token_file, &l->token_file) < 0)
-        return df_fail_oom(err);
-    if (open_http(l, NULL, CONNECT_MS, err) < 0)
+    if (df_check_alloc(l->server, err) < 0 || df_str_set(&l->uid, o->uid, err) < 0 ||
+        df_str_set(&l->runner, o->runner, err) < 0 ||
+        df_str_set(&l->endpoint_file, o->endpoint_file, err) < 0 ||
+        df_str_set(&l->ca_file, o->ca_file, err) < 0 || df_str_set(&l->token, o->token, err) < 0 ||
+        df_str_set(&l->token_file, o->token_file, err) < 0 ||
+        open_http(l, NULL, CONNECT_MS, err) < 0)
         return -1;
     *ret = DF_TAKE(l);
     return 0;
@@ -184,9 +178,7 @@ int df_link_send(struct df_link *l, struct df_http_request *req, const char *pat
     DF_FREE char *url =
         df_strf("%s/v1/%s/%s%s", l->leader ? l->leader : l->server, l->runner ? "runners" : "steps",
                 l->runner ? l->runner : l->uid, path);
-    if (!url)
-        return df_fail_oom(err);
-    if (l->token_file && reread_token(l, err) < 0)
+    if (df_check_alloc(url, err) < 0 || (l->token_file && reread_token(l, err) < 0))
         return -1;
     req->url = url;
     l->has_left = false;

@@ -128,9 +128,8 @@ int df_masks_save(const struct df_masks *m, const struct df_strs *values, const 
                   struct df_err *err)
 {
     DF_SECRET_JSON cJSON *all = cJSON_CreateArray();
-    if (!all)
-        return df_fail_oom(err);
-    return add_json(all, values, err) < 0 || add_json(all, &m->contents, err) < 0
+    return df_check_alloc(all, err) < 0 || add_json(all, values, err) < 0 ||
+                   add_json(all, &m->contents, err) < 0
                ? -1
                : df_json_save(path, all, err);
 }
