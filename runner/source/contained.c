@@ -116,8 +116,6 @@ int df_git_check_contained(const struct df_git *g, const struct df_git_repo *rep
     DF_FREE char *directory = df_fs_join(g->fetch->private_dir, "history");
     struct df_git_repo r = {.directory = directory, .remote = repo->remote, .commit = repo->commit};
     struct tips tips = {0};
-    if (!directory)
-        return df_fail_oom(err);
     if (df_fs_mkdirs(directory, 0700, err) < 0 || read_tips(g, &r, &tips, err) < 0 ||
         (!tips.has_it && search_history(g, &r, tips.has_head, &tips.has_it, err) < 0))
         return df_err_wrap(err, "is commit %s in a branch or tag", r.commit);

@@ -27,9 +27,9 @@ static int named_ref(const struct df_source_spec *s, char **ret, struct df_err *
     *ret = NULL;
     if (!s->tag && !s->branch && !s->ref)
         return 0;
-    *ret = s->tag ? df_strf("refs/tags/%s", s->tag)
-                  : df_strf("refs/heads/%s", s->ref ? s->ref : s->branch);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = s->tag ? df_strf("refs/tags/%s", s->tag)
+                                        : df_strf("refs/heads/%s", s->ref ? s->ref : s->branch),
+                          err);
 }
 
 /* Of a name that may be a branch or a tag, the branch. */

@@ -284,11 +284,10 @@ static int share_https(struct df_git *g, struct df_err *err)
     const struct df_source_spec *s = g->fetch->spec;
     DF_FREE char *ca = NULL;
     DF_FREE char *key = df_strf("http.%s/.sslCAInfo", s->origin);
-    if (!key)
-        return df_fail_oom(err);
-    if (s->ca_certificate &&
-        (df_fetch_private_file(g->fetch, "ca.pem", s->ca_certificate, &ca, err) < 0 ||
-         add_setting(&g->env, key, ca, err) < 0))
+    if (df_check_alloc(key, err) < 0 ||
+        (s->ca_certificate &&
+         (df_fetch_private_file(g->fetch, "ca.pem", s->ca_certificate, &ca, err) < 0 ||
+          add_setting(&g->env, key, ca, err) < 0)))
         return -1;
     /* An integration, or the executor's environment, may have its own. */
     return df_strs_get_env(&g->env, "GIT_ASKPASS") ? 0 : add_askpass(g, err);

@@ -80,8 +80,6 @@ static int restore_lock(const struct df_source_result *source, const struct df_k
                         struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(source->module_dir, DF_LOCKFILE);
-    if (!path)
-        return df_fail_oom(err);
     return k->lock ? df_fs_write(path, k->lock, strlen(k->lock), 0644, err) : 0;
 }
 

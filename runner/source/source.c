@@ -137,8 +137,8 @@ static int name_origin(const struct df_fetch *f, char **ret, struct df_err *err)
     const struct df_source_spec *spec = f->spec;
     if (spec->kind != DF_SOURCE_DIRECTORY)
         return 0;
-    *ret = spec->folder ? df_fs_join(spec->path, spec->folder) : strdup(spec->path);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(
+        *ret = spec->folder ? df_fs_join(spec->path, spec->folder) : strdup(spec->path), err);
 }
 
 static int digest_checkout(const struct df_fetch *f, struct df_source_result *r, struct df_err *err)
