@@ -100,7 +100,7 @@ static int overwrite(cJSON *to, const cJSON *from, struct df_err *err)
         else if (df_json_set(to, item->string, cJSON_Duplicate(item, true), err) < 0)
             return -1;
     }
-    return to ? 0 : df_fail_oom(err);
+    return df_check_alloc(to, err);
 }
 
 /* *ret: the parts of a fetched document that a client may send. */
@@ -187,7 +187,7 @@ static int add_removal(cJSON *to, const char *word, bool *ret, struct df_err *er
     DF_FREE char *name = *ret ? strndup(word, n - 1) : NULL;
     if (!*ret)
         return 0;
-    return name ? df_json_set(to, name, cJSON_CreateNull(), err) : df_fail_oom(err);
+    return df_json_put(to, err, DF_ITEM(name, cJSON_CreateNull()));
 }
 
 struct setting {

@@ -37,9 +37,8 @@ static int url_of_path(const char *path, bool *ret_directory, char **ret, struct
         err->cls = DF_ERR_USER;
         return -1;
     }
-    *ret = df_strf("file://%s", real);
     *ret_directory = S_ISDIR(st.st_mode);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret = df_strf("file://%s", real), err);
 }
 
 static const char *const references[] = {"branch", "tag", "commit"};

@@ -67,7 +67,7 @@ static int leave(struct reach *r, char **top, const char *named, struct df_err *
         return 0;
     r->left = df_strf("%s in %s", named, r->in);
     r->left_top = DF_TAKE(*top);
-    return r->left ? 0 : df_fail_oom(err);
+    return df_check_alloc(r->left, err);
 }
 
 /* Widens the top until it has the directory. is_sure: the module does not work without it; else the
@@ -88,7 +88,7 @@ static int need(struct reach *r, const char *directory, const char *named, bool 
     r->top = DF_TAKE(top);
     if (!r->why)
         r->why = df_strf("%s in %s", named, r->in);
-    return r->why ? 0 : df_fail_oom(err);
+    return df_check_alloc(r->why, err);
 }
 
 /* *ret: the directory of what a path names, for the caller to free; NULL: there is no such thing. */
@@ -220,11 +220,11 @@ static int tell_left(const struct reach *r, struct df_reach *ret, struct df_err 
     if (!r->left || df_fs_is_within(r->left_top, r->top))
         return 0;
     const char *folder = r->module + strlen(r->left_top);
-    ret->left = strdup(r->left);
-    ret->left_top = strdup(r->left_top);
-    ret->left_folder = strdup(folder + strspn(folder, "/"));
     ret->left_fault = fault_of_top(r->left_top);
-    return ret->left && ret->left_top && ret->left_folder ? 0 : df_fail_oom(err);
+    return df_str_set(&ret->left, r->left, err) < 0 ||
+                   df_str_set(&ret->left_top, r->left_top, err) < 0
+               ? -1
+               : df_str_set(&ret->left_folder, folder + strspn(folder, "/"), err);
 }
 
 static int find_all(struct reach *r, const cJSON *source, struct df_reach *ret, struct df_err *err)

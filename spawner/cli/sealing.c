@@ -172,12 +172,7 @@ static int seal(cJSON *body, cJSON *variables, cJSON *variable, bool sensitive, 
     if (!sensitive && df_json_append_str(plain, variable->string, err) < 0)
         return -1;
     DF_FREE char *name = strdup(variable->string);
-    cJSON *value = cJSON_DetachItemViaPointer(variables, variable);
-    if (!name) {
-        cJSON_Delete(value);
-        return df_fail_oom(err);
-    }
-    return df_json_add(to, name, value, err);
+    return df_json_put(to, err, DF_ITEM(name, cJSON_DetachItemViaPointer(variables, variable)));
 }
 
 /* m: NULL if the module cannot be read here. */

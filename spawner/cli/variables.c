@@ -21,9 +21,8 @@ int df_variable_cut(const char *what, const char *text, char **ret_name, const c
     const char *equals = strchr(text, '=');
     if (!equals || equals == text)
         return df_fail(err, DF_ERR_USER, "%s \"%s\": must be name=value", what, text);
-    *ret_name = strndup(text, (size_t)(equals - text));
     *ret_value = equals + 1;
-    return *ret_name ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret_name = strndup(text, (size_t)(equals - text)), err);
 }
 
 static size_t name_length(const char *text)
