@@ -184,8 +184,9 @@ static int put_volumes(cJSON *spec, const struct df_workflow *w, struct df_err *
     if (df_json_append(df_json_array_at(spec, "volumes"), tmp, err) < 0 ||
         df_json_add_str(tmp, "name", "tmp", err) < 0)
         return -1;
-    return df_json_object_at(tmp, "emptyDir") ? add_mount(container, "tmp", "/tmp", false, err)
-                                              : df_fail_oom(err);
+    return df_check_alloc(df_json_object_at(tmp, "emptyDir"), err) < 0
+               ? -1
+               : add_mount(container, "tmp", "/tmp", false, err);
 }
 
 /* ---- the object ---- */

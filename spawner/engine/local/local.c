@@ -358,11 +358,9 @@ int df_engine_local_new(const struct df_local_options *o, struct df_engine **ret
     l->engine = (struct df_engine){.ops = &local_ops, .kind = &df_engine_kinds[DF_ENGINE_LOCAL]};
     l->keep_failed = o->keep_failed;
     (void)pthread_mutex_init(&l->lock, NULL);
-    l->root = strdup(o->directory);
-    l->runner_path = strdup(o->runner_path);
-    int result = l->root && l->runner_path ? 0 : df_fail_oom(err);
-    if (result < 0 || compose_env(&l->env, err) < 0 || compose_isolation(l, o, err) < 0 ||
-        df_step_dir_prepare_root(l->root, err) < 0 ||
+    if (df_str_set(&l->root, o->directory, err) < 0 ||
+        df_str_set(&l->runner_path, o->runner_path, err) < 0 || compose_env(&l->env, err) < 0 ||
+        compose_isolation(l, o, err) < 0 || df_step_dir_prepare_root(l->root, err) < 0 ||
         df_child_watcher_new(l->root, &l->lock, o->notify, o->notify_arg, &l->watch, err) < 0) {
         local_close(&l->engine);
         return -1;

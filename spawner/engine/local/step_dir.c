@@ -157,7 +157,7 @@ static int keep_errored_state(const struct df_step_dir *d, const char *name, str
         if (is_own_file(d, left) && rename(left, kept) < 0 && errno != ENOENT)
             return df_fail_errno(err, errno, "move %s to %s", left, kept);
     }
-    return kept ? 0 : df_fail_oom(err);
+    return df_check_alloc(kept, err);
 }
 
 /* A killed runner leaves its temporary files, which may be outside the step's directory. */
