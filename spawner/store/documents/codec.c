@@ -156,11 +156,7 @@ static int show_spec(enum df_kind kind, cJSON *spec, cJSON *service, struct df_e
     while (set && set->child) {
         cJSON *item = cJSON_DetachItemViaPointer(set, set->child);
         DF_FREE char *name = strdup(item->string);
-        if (!name) {
-            cJSON_Delete(item);
-            return df_fail_oom(err);
-        }
-        if (df_json_set(spec, name, item, err) < 0)
+        if (df_json_put(spec, err, DF_ITEM(name, item)) < 0)
             return -1;
     }
     return 0;
