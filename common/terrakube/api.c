@@ -504,7 +504,7 @@ int df_terrakube_api_upload(const struct df_terrakube_settings *s, const char *u
         return 0;
     if (!*ret)
         *ret = df_strf("%.*s%s", base_length(s->api_url), s->api_url, path);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret, err);
 }
 
 /* The token opens the whole instance: no URL that somebody wrote into a job may get it, and at the

@@ -25,7 +25,7 @@ static char *path_of(const struct files *f, const struct df_terrakube_item *i)
 static int make_parents(const char *path, struct df_err *err)
 {
     DF_FREE char *parent = strndup(path, (size_t)(strrchr(path, '/') - path));
-    return parent ? df_fs_mkdirs(parent, 0755, err) : df_fail_oom(err);
+    return df_fs_mkdirs(parent, 0755, err);
 }
 
 /* The API may be another user of this machine: it has to read what is here. */
