@@ -241,7 +241,7 @@ static int add_sized(void *arg, const struct df_object_item *item, const struct 
     *one = (struct sized){.key = strdup(item->name), .size = item->size, .made_us = item->made_us};
     memcpy(one->name, h.name, sizeof(one->name));
     s->len += one->key != NULL;
-    return one->key ? 0 : df_fail_oom(err);
+    return df_check_alloc(one->key, err);
 }
 
 static int by_head(const void *a, const void *b)

@@ -320,7 +320,7 @@ static int list_kept(struct df_driver *d, const char *whole, size_t max,
 {
     DF_FREE char *after = NULL;
     struct generations found = {.items = calloc(max, sizeof(struct generation)), .max = max};
-    int result = found.items ? 0 : df_fail_oom(err);
+    int result = df_check_alloc(found.items, err);
     while (result == 0) {
         result = list_page(d, whole, &after, &found, err);
         if (!after)
