@@ -135,7 +135,7 @@ int df_report_to_directory(const char *directory, struct df_report **ret, struct
     d->base = (struct df_report){.backend = &backend, .over = &never_over, .over_fd = -1};
     d->streams[DF_STREAM_LOG] = d->streams[DF_STREAM_EVENTS] = d->progress = DF_SPOOL_CLOSED;
     d->path = strdup(directory);
-    int failed = d->path ? 0 : df_fail_oom(err);
+    int failed = df_check_alloc(d->path, err);
     if (failed ||
         df_spool_open(&d->streams[DF_STREAM_LOG], directory, "log", false, DF_LIMIT_STREAM, err) <
             0 ||

@@ -235,7 +235,7 @@ static int render_dumped_state(const cJSON *event, struct df_buf *out, struct df
         return 0;
     DF_FREE char *text = df_json_print_nul(state);
     (void)df_buf_addf(out, "%s\n", text ? text : "");
-    return text ? 0 : df_fail_oom(err);
+    return df_check_alloc(text, err);
 }
 
 static bool is_end_of_apply(const cJSON *event, const char *type)

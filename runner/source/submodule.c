@@ -96,7 +96,7 @@ int df_git_resolve_url(const char *parent, const char *url, char **ret, struct d
     }
     *ret =
         *rest ? df_strf("%s%s%s", base, df_ends_with(base, ":") ? "" : "/", rest) : DF_TAKE(base);
-    return *ret ? 0 : df_fail_oom(err);
+    return df_check_alloc(*ret, err);
 }
 
 /* Only a source on this disk may have submodules on this disk, named by URL or path. */
