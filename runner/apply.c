@@ -14,7 +14,7 @@
 #include "common/base/limits.h"
 #include "common/bundle/bundle.h"
 #include "runner/args.h"
-#include "runner/inited.h"
+#include "runner/init_artifacts.h"
 #include "runner/lineage.h"
 #include "runner/planned.h"
 #include "runner/pulled.h"
@@ -23,7 +23,7 @@
 #include "runner/touched.h"
 
 /* As long as the result is retried: the file may be the only record of what was created. */
-enum { ERRORED_STATE_PATIENCE_MS = DF_TIMEOUT_RESULT_SECONDS * 1000 };
+enum { ERRORED_STATE_RETRY_MS = DF_TIMEOUT_RESULT_SECONDS * 1000 };
 
 /* ---- the approved plan ---- */
 
@@ -276,9 +276,8 @@ static bool save_errored_state(struct df_context *c, char *words, size_t size)
     words[0] = '\0';
     if (!path || !is_plain_file(path))
         return false;
-    bool is_handed_over =
-        df_report_put_artifact(c->report, "errored-state", path,
-                               df_mono_ms() + ERRORED_STATE_PATIENCE_MS, &why) == 0;
+    bool is_handed_over = df_report_put_artifact(c->report, "errored-state", path,
+                                                 df_mono_ms() + ERRORED_STATE_RETRY_MS, &why) == 0;
     if (is_handed_over) {
         (void)snprintf(
             words, size, "%s",
@@ -354,7 +353,7 @@ int df_apply(struct df_context *c, struct df_err *err)
     if (fetch_bundle(c, &a, err) < 0 || check_bundle(c, a.header, err) < 0 ||
         unpack(c, &a, err) < 0 || add_masks(c, &a, err) < 0)
         return -1;
-    if (df_inited_restore(c, a.header, a.fd, err) < 0 ||
+    if (df_init_artifacts_restore(c, a.header, a.fd, err) < 0 ||
         df_context_mark(c, "initialized", df_real_us(), err) < 0)
         return -1;
     if (df_stopped(df_stop_flag(c->stop)))

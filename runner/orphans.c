@@ -11,7 +11,7 @@
 #include "common/base/fs.h"
 #include "common/base/parse.h"
 
-enum { PATIENCE_MS = 5000, PAUSE_MS = 5 };
+enum { RETRY_MS = 5000, PAUSE_MS = 5 };
 
 int df_orphans_adopt(struct df_err *err)
 {
@@ -135,7 +135,7 @@ static bool reap_children(void)
 
 bool df_orphans_end(void)
 {
-    int64_t deadline = df_mono_ms() + PATIENCE_MS;
+    int64_t deadline = df_mono_ms() + RETRY_MS;
     bool is_left;
     while ((is_left = reap_children()) && df_mono_ms() < deadline) {
         kill_descendants();

@@ -15,7 +15,7 @@
 #include "common/crypto/crypto.h"
 #include "runner/args.h"
 #include "runner/emptied.h"
-#include "runner/inited.h"
+#include "runner/init_artifacts.h"
 #include "runner/lineage.h"
 #include "runner/no_init.h"
 #include "runner/secrets.h"
@@ -219,8 +219,8 @@ static int show_plan(struct df_context *c, const struct paths *f, struct backgro
 
 /* ---- collect ---- */
 
-static int bundle_header(const struct df_context *c, const struct df_inited *inited, cJSON *header,
-                         struct df_err *err)
+static int bundle_header(const struct df_context *c, const struct df_init_artifacts *inited,
+                         cJSON *header, struct df_err *err)
 {
     static const char *const copied[] = {"source", "tool", "lockFileSha256", "planSummary"};
     if (df_json_put(header, err, DF_STR("run", df_json_str(c->doc, "run")),
@@ -260,8 +260,8 @@ static int write_listing(const struct df_context *c, int *ret, struct df_err *er
     return df_listing_write(&c->source.listing, *ret, err);
 }
 
-static int write_bundle(struct df_context *c, const struct paths *f, const struct df_inited *inited,
-                        struct df_err *err)
+static int write_bundle(struct df_context *c, const struct paths *f,
+                        const struct df_init_artifacts *inited, struct df_err *err)
 {
     DF_CLOSE int listing = -1;
     if (write_listing(c, &listing, err) < 0)
@@ -288,8 +288,8 @@ static int write_bundle(struct df_context *c, const struct paths *f, const struc
     return df_json_put(plan, err, DF_STR("sha256", hex), DF_NUM("size", size));
 }
 
-static int store_plan(struct df_context *c, const struct paths *f, const struct df_inited *inited,
-                      struct df_err *err)
+static int store_plan(struct df_context *c, const struct paths *f,
+                      const struct df_init_artifacts *inited, struct df_err *err)
 {
     if (write_bundle(c, f, inited, err) < 0)
         return -1;
@@ -314,7 +314,7 @@ static int print_no_changes(struct df_context *c, struct df_err *err)
 }
 
 static int plan_and_store(struct df_context *c, const struct paths *f,
-                          const struct df_inited *inited, struct background_show *s,
+                          const struct df_init_artifacts *inited, struct background_show *s,
                           struct df_err *err)
 {
     int code = -1;
@@ -345,9 +345,9 @@ static int plan_and_store(struct df_context *c, const struct paths *f,
 
 static int plan_initialized(struct df_context *c, const struct paths *f, struct df_err *err)
 {
-    DF_INITED inited = DF_INITED_NONE;
+    DF_INIT_ARTIFACTS inited = DF_INIT_ARTIFACTS_NONE;
     if (df_context_mark(c, "initialized", df_real_us(), err) < 0 ||
-        add_lock_digest(c, f->lock, err) < 0 || df_inited_keep(c, &inited, err) < 0 ||
+        add_lock_digest(c, f->lock, err) < 0 || df_init_artifacts_keep(c, &inited, err) < 0 ||
         df_lineage_note(c, err) < 0)
         return -1;
     DF_CLEANUP(background_show_drop) struct background_show show = BACKGROUND_SHOW_INIT;

@@ -12,7 +12,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "runner/changed.h"
-#include "runner/inited.h"
+#include "runner/init_artifacts.h"
 #include "runner/secrets.h"
 #include "runner/tofu/backend.h"
 #include "runner/tofu/cliconfig.h"
@@ -105,7 +105,7 @@ static int use_kept_source(struct df_context *c, struct df_err *err)
 {
     struct df_err why = {0};
     bool is_same = false;
-    df_inited_keep_providers(c);
+    df_init_artifacts_keep_providers(c);
     if (df_kept_source_restore(c->dirs->source, &c->source, &c->kept, &is_same, &why) == 0 &&
         is_same)
         return 0;

@@ -1,6 +1,6 @@
 /*
  * work.h - whose step it is: what differs between a step of a run of dayfly and one that another
- * platform gave. Each has a row. step.c finds it once, from the step document, and the context has it:
+ * system gave. Each has a row. step.c finds it once, from the step document, and the context has it:
  * who needs to know something asks the row, and never which row it is.
  *
  * Thread rule: main thread.
@@ -30,7 +30,7 @@ struct df_work {
     bool logs_source;                               /* the log tells of each source */
     bool checks_calls; /* modules that the module calls must be in its source */
 
-    /* Of a platform that starts this program itself, without a command; or NULL, all of them. */
+    /* Of an upstream that starts this program itself, without a command; or NULL, all of them. */
     const char *usage; /* when it does; a paragraph of the help */
     bool (*is_starter)(void);
     /* Reads the step from the environment of this process, before any other thread. */

@@ -15,7 +15,7 @@
 #include "spawner/store/tofu_state/state.h"
 #include "spawner/store/vault/vault.h"
 
-struct df_platform;
+struct df_upstream;
 
 struct df_spawner {
     const struct df_config *config;
@@ -36,8 +36,8 @@ struct df_spawner {
     struct df_deletions *deletions; /* NULL: no webhook tells who deletes (kubernetes.webhook) */
     struct df_lease *lease;         /* NULL: alone, or (config.elects) no candidate yet. Atomic */
     bool leads; /* once it has the Lease, and knows what leaders before it wrote. Atomic */
-    const struct df_platform *platform; /* platform.h: who else gives steps */
-    void *platform_data; /* the platform's own; NULL: config.platform_listen is not set */
+    const struct df_upstream *upstream; /* upstream.h: who else gives steps */
+    void *upstream_data; /* the upstream's own; NULL: config.upstream_listen is not set */
     char *server_url;    /* set once the API listens */
     const char *ca_file; /* what runners are to trust, PEM; NULL: the system's. Of the API */
     char *local_token;   /* local_token.h; NULL: callers have other tokens, or need none */

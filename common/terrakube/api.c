@@ -8,7 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/parse.h"
-#include "common/base/patience.h"
+#include "common/base/retry.h"
 #include "common/http/download.h"
 #include "common/terrakube/token.h"
 
@@ -25,7 +25,7 @@ static const char json_api[] = "application/vnd.api+json", json[] = "application
 struct df_terrakube_api {
     const struct df_terrakube_settings *settings; /* borrowed, as is the next */
     const struct df_terrakube_payload *payload;
-    int64_t patience_ms;
+    int64_t retry_ms;
     const volatile bool *stop;
     struct df_http *http;
     const struct df_wait_listener *listener; /* borrowed; or NULL */
@@ -130,19 +130,19 @@ static int send_once(struct df_terrakube_api *a, const struct call *c, const cha
 static int send_text(struct df_terrakube_api *a, const struct call *c, const char *body,
                      struct df_http_response *ret, struct df_err *err)
 {
-    struct df_patience patience = df_patience_begin(a->patience_ms, a->stop);
+    struct df_retry retry = df_retry_begin(a->retry_ms, a->stop);
     struct df_err why = {0};
     bool refused = false, again = false;
-    patience.listener = a->listener;
-    patience.what = "Terrakube's API";
+    retry.listener = a->listener;
+    retry.what = "Terrakube's API";
     do {
         if (send_once(a, c, body, ret, &why) == 0) {
-            df_patience_succeeded(&patience);
+            df_retry_succeeded(&retry);
             return 0;
         }
         again = why.cls == DF_ERR_DENIED && !refused; /* of one that was never admitted */
         refused = refused || again;
-    } while (again || df_patience_again(&patience, &why));
+    } while (again || df_retry_again(&retry, &why));
     return df_err_pass(err, &why);
 }
 
@@ -538,7 +538,7 @@ int df_terrakube_api_download(struct df_terrakube_api *a, const char *url, bool 
                               size_t max, int fd, struct df_err *err)
 {
     const struct df_download d = {url, fd, (int64_t)max, a->stop};
-    struct df_patience patience = df_patience_begin(a->patience_ms, a->stop);
+    struct df_retry retry = df_retry_begin(a->retry_ms, a->stop);
     struct df_err why = {0};
     if (with_token && check_place(a->settings, url, err) < 0)
         return -1;
@@ -547,7 +547,7 @@ int df_terrakube_api_download(struct df_terrakube_api *a, const char *url, bool 
             return 0;
         if (why.cls == DF_ERR_SYSTEM) /* a 500: as with the other calls */
             why.cls = DF_ERR_RETRY;
-    } while (df_patience_again(&patience, &why));
+    } while (df_retry_again(&retry, &why));
     return df_err_pass(err, &why);
 }
 
@@ -561,7 +561,7 @@ char *df_terrakube_output_url(const struct df_terrakube_settings *s,
 }
 
 int df_terrakube_api_new(const struct df_terrakube_settings *s,
-                         const struct df_terrakube_payload *p, int64_t patience_ms,
+                         const struct df_terrakube_payload *p, int64_t retry_ms,
                          const volatile bool *stop, struct df_terrakube_api **ret,
                          struct df_err *err)
 {
@@ -569,8 +569,7 @@ int df_terrakube_api_new(const struct df_terrakube_settings *s,
     struct df_terrakube_api *a = calloc(1, sizeof(*a));
     if (!a)
         return df_fail_oom(err);
-    *a = (struct df_terrakube_api){
-        .settings = s, .payload = p, .patience_ms = patience_ms, .stop = stop};
+    *a = (struct df_terrakube_api){.settings = s, .payload = p, .retry_ms = retry_ms, .stop = stop};
     if (df_http_new(&o, &a->http, err) < 0) {
         df_terrakube_api_free(a);
         return -1;

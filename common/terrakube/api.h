@@ -20,9 +20,9 @@
 
 struct df_terrakube_api; /* opaque */
 
-/* s and p are borrowed: organization, workspace, job and step of p are used. patience_ms: how long one call is repeated; stop: ends it (or NULL). */
+/* s and p are borrowed: organization, workspace, job and step of p are used. retry_ms: how long one call is repeated; stop: ends it (or NULL). */
 int df_terrakube_api_new(const struct df_terrakube_settings *s,
-                         const struct df_terrakube_payload *p, int64_t patience_ms,
+                         const struct df_terrakube_payload *p, int64_t retry_ms,
                          const volatile bool *stop, struct df_terrakube_api **ret,
                          struct df_err *err) DF_MUST_CHECK;
 /* Who hears that calls are repeated, from now on; borrowed. */

@@ -20,7 +20,7 @@ enum {
     REFUSED_MS = 3600 * 1000, /* a password that Redis refuses is not tried more often */
     HURRY_MS = 500,           /* at most, when somebody waits for the end */
     GATHER_MS = 1000,         /* between two requests of a log that goes through the API */
-    PATIENCE_MS = 5000,       /* of the API's client for one request */
+    RETRY_MS = 5000,          /* of the API's client for one request */
 };
 
 struct df_terrakube_stream {
@@ -227,7 +227,7 @@ static int start(struct df_terrakube_stream *s, const struct df_terrakube_settin
          df_terrakube_wire_new(settings, &s->redis, err) < 0))
         return -1;
     if (settings->log_via_api &&
-        df_terrakube_api_new(settings, s->payload, PATIENCE_MS, &s->stop, &s->api, err) < 0)
+        df_terrakube_api_new(settings, s->payload, RETRY_MS, &s->stop, &s->api, err) < 0)
         return -1;
     return start_thread(s, err);
 }

@@ -8,12 +8,12 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "common/base/patience.h"
+#include "common/base/retry.h"
 #include "common/terrakube/store.h"
 
 struct df_terrakube_storage {
     struct df_terrakube_store *store;
-    int64_t patience_ms;
+    int64_t retry_ms;
     const volatile bool *stop;               /* or NULL */
     const struct df_wait_listener *listener; /* borrowed; or NULL */
 };
@@ -48,9 +48,9 @@ static int make_item(const struct df_terrakube_payload *p, enum df_terrakube_obj
 
 /* ---- the calls --------------------------------------------------------------------------------- */
 
-static struct df_patience begin(const struct df_terrakube_storage *s)
+static struct df_retry begin(const struct df_terrakube_storage *s)
 {
-    struct df_patience p = df_patience_begin(s->patience_ms, s->stop);
+    struct df_retry p = df_retry_begin(s->retry_ms, s->stop);
     p.listener = s->listener;
     p.what = "Terrakube's storage";
     return p;
@@ -59,31 +59,31 @@ static struct df_patience begin(const struct df_terrakube_storage *s)
 static int put_item(struct df_terrakube_storage *s, const struct df_terrakube_item *i,
                     const char *path, struct df_err *err)
 {
-    struct df_patience patience = begin(s);
+    struct df_retry retry = begin(s);
     DF_TERRAKUBE_BYTES b = {0};
     struct df_err why = {0};
     if (df_terrakube_bytes_open(path, &b, err) < 0)
         return -1;
     do {
         if (s->store->ops->put(s->store, i, b.at, b.n, &why) == 0) {
-            df_patience_succeeded(&patience);
+            df_retry_succeeded(&retry);
             return 0;
         }
-    } while (df_patience_again(&patience, &why));
+    } while (df_retry_again(&retry, &why));
     return df_err_pass(err, &why);
 }
 
 static int get_into(struct df_terrakube_storage *s, const struct df_terrakube_item *i, int fd,
                     struct df_err *err)
 {
-    struct df_patience patience = begin(s);
+    struct df_retry retry = begin(s);
     struct df_err why = {0};
     do {
         if (s->store->ops->get(s->store, i, fd, &why) == 0) {
-            df_patience_succeeded(&patience);
+            df_retry_succeeded(&retry);
             return 0;
         }
-    } while (df_patience_again(&patience, &why));
+    } while (df_retry_again(&retry, &why));
     return df_err_pass(err, &why);
 }
 
@@ -228,14 +228,14 @@ static int open_store(const struct df_terrakube_settings *s, const volatile bool
     DF_BUG("state type %d", (int)s->state);
 }
 
-int df_terrakube_storage_new(const struct df_terrakube_settings *s, int64_t patience_ms,
+int df_terrakube_storage_new(const struct df_terrakube_settings *s, int64_t retry_ms,
                              const volatile bool *stop, struct df_terrakube_storage **ret,
                              struct df_err *err)
 {
     struct df_terrakube_storage *storage = calloc(1, sizeof(*storage));
     if (!storage)
         return df_fail_oom(err);
-    *storage = (struct df_terrakube_storage){.patience_ms = patience_ms, .stop = stop};
+    *storage = (struct df_terrakube_storage){.retry_ms = retry_ms, .stop = stop};
     if (open_store(s, stop, &storage->store, err) < 0) {
         free(storage);
         return df_err_wrap(err, "storage of Terrakube");

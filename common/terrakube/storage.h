@@ -17,7 +17,7 @@ struct df_terrakube_storage; /* opaque */
 
 /* s is borrowed. stop: ends a pause between attempts; or NULL. Sends no request yet. USER, reason
  * SettingMissing: HOME is not set, and files are kept there. */
-int df_terrakube_storage_new(const struct df_terrakube_settings *s, int64_t patience_ms,
+int df_terrakube_storage_new(const struct df_terrakube_settings *s, int64_t retry_ms,
                              const volatile bool *stop, struct df_terrakube_storage **ret,
                              struct df_err *err) DF_MUST_CHECK;
 /* Instead of the stop of df_terrakube_storage_new(). */

@@ -235,7 +235,7 @@ bool df_link_is_passing(int sent, const struct df_http_response *answer, const s
     return s >= 500 || s == 408 || s == 425 || s == 429;
 }
 
-bool df_link_pause(struct df_link *l, const struct df_patience *p)
+bool df_link_pause(struct df_link *l, const struct df_retry *p)
 {
     int64_t until = df_mono_ms() + df_link_next_pause_ms(l);
     for (;;) {
@@ -259,7 +259,7 @@ static bool reached_another_service(struct df_link *l, int sent,
 }
 
 int df_link_try(struct df_link *l, struct df_http_request *req, const char *path,
-                const struct df_patience *p, struct df_http_response *ret, struct df_err *err)
+                const struct df_retry *p, struct df_http_response *ret, struct df_err *err)
 {
     req->stop = req->stop ? req->stop : p->stop;
     for (;;) {

@@ -59,7 +59,7 @@ bool df_link_is_fixed(const struct df_link *l);
 int64_t df_link_next_pause_ms(struct df_link *l);
 
 /* When to stop retrying: at deadline_ms (of df_mono_ms()), or once *stop is true (NULL: never). */
-struct df_patience {
+struct df_retry {
     int64_t deadline_ms;
     const volatile bool *stop;
 };
@@ -67,12 +67,12 @@ struct df_patience {
 /* True if the same request may succeed later. sent and err: of df_link_send(). */
 bool df_link_is_passing(int sent, const struct df_http_response *answer, const struct df_err *err);
 /* Waits before the next attempt. False: p has ended. */
-bool df_link_pause(struct df_link *l, const struct df_patience *p);
+bool df_link_pause(struct df_link *l, const struct df_retry *p);
 
 /* Retries until there is a definite answer, which may be a refusal, or p ends. req->stop ends also an
  * attempt that is under way; NULL: that of p. */
 int df_link_try(struct df_link *l, struct df_http_request *req, const char *path,
-                const struct df_patience *p, struct df_http_response *ret,
+                const struct df_retry *p, struct df_http_response *ret,
                 struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -106,7 +106,7 @@ static int start_sender(struct spawner_report *s, const cJSON *step, const cJSON
     return df_sender_start(s->sender, DF_TAKE(link), err);
 }
 
-static int send_claim(struct spawner_report *s, const struct df_patience *patience,
+static int send_claim(struct spawner_report *s, const struct df_retry *retry,
                       struct df_http_response *answer, struct df_err *err)
 {
     DF_FREE char *body = NULL;
@@ -116,9 +116,8 @@ static int send_claim(struct spawner_report *s, const struct df_patience *patien
     req.body = body;
     req.body_len = strlen(body);
     req.max_response = DF_LIMIT_STEP_DOCUMENT;
-    return df_link_try(s->link, &req, "/claim", patience, answer, err) < 0
-               ? df_err_wrap(err, "claim")
-               : 0;
+    return df_link_try(s->link, &req, "/claim", retry, answer, err) < 0 ? df_err_wrap(err, "claim")
+                                                                        : 0;
 }
 
 static int check_claim(struct spawner_report *s, const struct df_http_response *answer,
@@ -133,8 +132,8 @@ static int check_claim(struct spawner_report *s, const struct df_http_response *
 static int ask_for_step(struct spawner_report *s, const volatile bool *stop, int64_t pending_ms,
                         struct df_http_response *answer, struct df_err *err)
 {
-    const struct df_patience patience = {df_mono_ms() + pending_ms, stop};
-    return send_claim(s, &patience, answer, err) < 0 ? -1 : check_claim(s, answer, err);
+    const struct df_retry retry = {df_mono_ms() + pending_ms, stop};
+    return send_claim(s, &retry, answer, err) < 0 ? -1 : check_claim(s, answer, err);
 }
 
 /* No step yet, but what it will need. One answer that is no JSON is not asked for again. */
@@ -149,12 +148,12 @@ static void prepare(struct spawner_report *s, const struct df_http_response *ans
 
 /* 404: a replica of an older version, which will be replaced. */
 static bool asks_again(struct spawner_report *s, const struct df_http_response *answer,
-                       const struct df_patience *patience)
+                       const struct df_retry *retry)
 {
     if (answer->status == 202)
         prepare(s, answer);
     return answer->status == 202 || answer->status == 204 ||
-           (answer->status == 404 && df_link_pause(s->link, patience));
+           (answer->status == 404 && df_link_pause(s->link, retry));
 }
 
 static int64_t deadline_of(int64_t pending_ms)
@@ -169,14 +168,14 @@ static int wait_for_step(struct spawner_report *s, const volatile bool *stop, in
                          bool *ret, struct df_http_response *answer, struct df_err *err)
 {
     const int64_t end_ms = deadline_of(pending_ms);
-    struct df_patience patience = {.stop = stop};
+    struct df_retry retry = {.stop = stop};
     struct df_err why = {0};
     int sent;
     do {
         df_http_response_free(answer);
-        patience.deadline_ms = deadline_of(pending_ms);
-        sent = send_claim(s, &patience, answer, &why);
-    } while (sent == 0 && asks_again(s, answer, &patience) && !df_stopped(stop) &&
+        retry.deadline_ms = deadline_of(pending_ms);
+        sent = send_claim(s, &retry, answer, &why);
+    } while (sent == 0 && asks_again(s, answer, &retry) && !df_stopped(stop) &&
              df_mono_ms() < end_ms);
     int status = sent < 0 ? 0 : answer->status;
     *ret = status == 200 || (status != 410 && status != 202 && status != 204 && !df_stopped(stop));
@@ -261,9 +260,9 @@ static int spawner_put_artifact(struct df_report *r, const char *name, const cha
     req.timeout_ms = -1;
     req.idle_timeout_ms = ARTIFACT_IDLE_MS;
     req.stop = abort_of(r, name);
-    const struct df_patience patience = {deadline_ms, stop_of(r, name)};
+    const struct df_retry retry = {deadline_ms, stop_of(r, name)};
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    if (df_link_try(s->link, &req, where, &patience, &answer, err) < 0)
+    if (df_link_try(s->link, &req, where, &retry, &answer, err) < 0)
         return no_answer(s, "store the artifact", err);
     return check_answer(s, &answer, "store the artifact", err);
 }
@@ -316,13 +315,13 @@ static int spawner_get_artifact(struct df_report *r, const char *name, const cha
     if (df_check_alloc(what, err) < 0 ||
         df_fs_open_plain(to_path, O_WRONLY | O_CREAT | O_EXCL, 0600, &fd, err) < 0)
         return -1;
-    const struct df_patience patience = {deadline_ms, stop_of(r, name)};
+    const struct df_retry retry = {deadline_ms, stop_of(r, name)};
     struct download d = {.fd = fd};
     for (;;) {
         struct df_err why = {0};
         DF_HTTP_RESPONSE struct df_http_response answer = {0};
         int sent = fetch_once(s, name, &d, &answer, &why);
-        if (df_link_is_passing(sent, &answer, &why) && df_link_pause(s->link, &patience))
+        if (df_link_is_passing(sent, &answer, &why) && df_link_pause(s->link, &retry))
             continue;
         if (sent == 0)
             return check_answer(s, &answer, what, err);
@@ -351,9 +350,9 @@ static int spawner_result(struct df_report *r, const cJSON *result_doc, struct d
     struct df_http_request req = DF_HTTP_REQUEST("POST", NULL);
     req.body = body;
     req.body_len = strlen(body);
-    const struct df_patience patience = {now + s->give_up_ms, NULL};
+    const struct df_retry retry = {now + s->give_up_ms, NULL};
     DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    if (df_link_try(s->link, &req, "/result", &patience, &answer, err) < 0)
+    if (df_link_try(s->link, &req, "/result", &retry, &answer, err) < 0)
         return no_answer(s, "report the result", err);
     return check_answer(s, &answer, "report the result", err);
 }

@@ -10,7 +10,7 @@
 #include "runner/terrakube/rows.h"
 
 /* A round is two requests. A slow API is asked less often: it takes at most a tenth of the time. */
-enum { ROUND_MS = 2000, LIVE_MS = 1000, SLOWER = 10, PATIENCE_MS = 20000 };
+enum { ROUND_MS = 2000, LIVE_MS = 1000, SLOWER = 10, RETRY_MS = 20000 };
 
 #define MARKER "<div data-terrakube-structured-plan=\"true\"></div>"
 
@@ -188,7 +188,7 @@ static void *context_thread(void *arg)
     struct df_terrakube_context *c = arg;
     struct df_terrakube_api *api = NULL;
     struct df_err err = {0};
-    if (df_terrakube_api_new(c->settings, c->payload, PATIENCE_MS, &c->stop, &api, &err) == 0)
+    if (df_terrakube_api_new(c->settings, c->payload, RETRY_MS, &c->stop, &api, &err) == 0)
         post_all(c, api);
     df_terrakube_api_free(api);
     lock(c);

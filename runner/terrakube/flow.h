@@ -18,7 +18,7 @@
 
 /* How long the API and the storage are asked again before a result counts as undeliverable: a
  * database that is restored, a node that is replaced. */
-#define DF_TERRAKUBE_PATIENCE_MS (15 * 60 * 1000)
+#define DF_TERRAKUBE_RETRY_MS (15 * 60 * 1000)
 #define DF_TERRAKUBE_PLAN_FILE "terraformLibrary.tfPlan" /* in the module's directory */
 
 struct df_terrakube {

@@ -112,8 +112,8 @@ static int read_job(struct df_context *c, struct df_err *err)
 {
     struct df_terrakube *t = df_terrakube_of(c);
     struct df_terrakube_api *api = NULL;
-    if (df_terrakube_api_new(t->settings, t->payload, DF_TERRAKUBE_PATIENCE_MS,
-                             df_stop_flag(c->stop), &api, err) < 0)
+    if (df_terrakube_api_new(t->settings, t->payload, DF_TERRAKUBE_RETRY_MS, df_stop_flag(c->stop),
+                             &api, err) < 0)
         return -1;
     df_terrakube_api_listen(api, &t->waits.calls);
     int failed = df_terrakube_api_job(api, &t->job, err);

@@ -23,10 +23,10 @@
 
 #define ERRORED "errored.tfstate"
 
-#define PATIENCE "15 minutes at most, or until the pod must end" /* DF_TERRAKUBE_PATIENCE_MS */
+#define PATIENCE "15 minutes at most, or until the pod must end" /* DF_TERRAKUBE_RETRY_MS */
 
 /* The first place for the state must not keep the push waiting for long. */
-enum { PUSH_PAUSE_MIN_MS = 1000, PUSH_PAUSE_MAX_MS = 30000, RAW_PATIENCE_MS = 20000 };
+enum { PUSH_PAUSE_MIN_MS = 1000, PUSH_PAUSE_MAX_MS = 30000, RAW_RETRY_MS = 20000 };
 
 /* The state of this step in the storage. */
 struct kept {
@@ -62,7 +62,7 @@ static void keep_errored(struct df_context *c, const char *path, struct kept *ke
     DF_TERRAKUBE_STORAGE struct df_terrakube_storage *storage = NULL;
     struct df_err why = {0};
     kept->has_errored =
-        df_terrakube_storage_new(t->settings, RAW_PATIENCE_MS, NULL, &storage, &why) == 0 &&
+        df_terrakube_storage_new(t->settings, RAW_RETRY_MS, NULL, &storage, &why) == 0 &&
         df_terrakube_storage_put(storage, t->payload, DF_TERRAKUBE_OBJECT_STATE_RAW, kept->uuid,
                                  path, &why) == 0;
     if (kept->has_errored)
@@ -82,7 +82,7 @@ static bool push_until_stored(struct df_context *c, const char *out, struct df_e
 {
     static const char *const push[] = {"state", "push", "-no-color", ERRORED, NULL};
     DF_FREE char *errors = df_strf("%s.err", out); /* as df_terrakube_command_save() names it */
-    int64_t deadline = df_mono_ms() + DF_TERRAKUBE_PATIENCE_MS;
+    int64_t deadline = df_mono_ms() + DF_TERRAKUBE_RETRY_MS;
     bool unlocked = false;
     for (int failures = 1;; failures++) {
         if (df_terrakube_command_save(c, push, out, why) == 0)

@@ -54,7 +54,7 @@ static int read_payload(struct df_terrakube_opened *o, const char *text, bool is
 static int open_storage(struct df_terrakube_opened *o, struct df_err *err)
 {
     struct df_err why = {0};
-    if (df_terrakube_storage_new(&o->settings, DF_TERRAKUBE_PATIENCE_MS, NULL, &o->flow.storage,
+    if (df_terrakube_storage_new(&o->settings, DF_TERRAKUBE_RETRY_MS, NULL, &o->flow.storage,
                                  &why) == 0)
         return 0;
     if (why.cls != DF_ERR_USER)
@@ -72,8 +72,8 @@ static int connect_platform(struct df_terrakube_opened *o, struct df_err *err)
     if (df_http_global_init(err) < 0 || df_uuid(t->pod, err) < 0 ||
         df_terrakube_stream_new(t->settings, t->payload, t->pod, &t->waits.threads, &t->stream,
                                 err) < 0 ||
-        df_terrakube_api_new(t->settings, t->payload, DF_TERRAKUBE_PATIENCE_MS, NULL, &t->api,
-                             err) < 0 ||
+        df_terrakube_api_new(t->settings, t->payload, DF_TERRAKUBE_RETRY_MS, NULL, &t->api, err) <
+            0 ||
         open_storage(o, err) < 0)
         return -1;
     df_terrakube_api_listen(t->api, &t->waits.calls);

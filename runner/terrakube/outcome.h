@@ -16,7 +16,7 @@ void df_terrakube_await_queue(struct df_terrakube *t, const volatile bool *stop)
 int df_terrakube_tell_running(struct df_terrakube *t, struct df_err *err) DF_MUST_CHECK;
 
 /* The end of the step: saves the output (the file at log_path), then the step's status, then the
- * job's. Repeated for DF_TERRAKUBE_PATIENCE_MS each. An output that cannot be saved does not keep
+ * job's. Repeated for DF_TERRAKUBE_RETRY_MS each. An output that cannot be saved does not keep
  * back the result. Sets t->is_told. */
 int df_terrakube_tell_end(struct df_terrakube *t, bool succeeded, const char *log_path,
                           struct df_err *err) DF_MUST_CHECK;

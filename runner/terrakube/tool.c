@@ -15,7 +15,7 @@
 #define TERRAFORM_INDEX "https://releases.hashicorp.com/terraform/index.json"
 
 /* A tool can be had elsewhere: it is not worth the patience that a state is worth. */
-enum { STORAGE_PATIENCE_MS = 5000 };
+enum { STORAGE_RETRY_MS = 5000 };
 
 struct search {
     const struct df_terrakube_tool_request *request;
@@ -281,7 +281,7 @@ static int fetch(struct search *s, struct df_tool *ret, struct df_err *err)
     const struct df_terrakube_tool_request *r = s->request;
     struct df_err why = {0};
     if (r->uses_storage && r->settings->internal_secret &&
-        df_terrakube_storage_new(r->settings, STORAGE_PATIENCE_MS, r->stop, &s->storage, &why) < 0)
+        df_terrakube_storage_new(r->settings, STORAGE_RETRY_MS, r->stop, &s->storage, &why) < 0)
         note(s, "the storage cannot be searched for tools", &why);
     int failed = from_storage(s, ret) ? 0 : from_index(s, ret, err);
     drop_storage(s);

@@ -40,11 +40,13 @@ int df_gate_live_step(struct df_request *req, struct df_err *err)
     return df_step_open(req->s, uid_of(req), token_of(req), &task, err);
 }
 
-static void tell_wait(const struct df_request *req, bool is_aside, int64_t began_us,
+static void tell_wait(const struct df_request *req, bool is_optional, int64_t began_us,
                       const struct df_err *why)
 {
-    const struct df_wait_case w = {
-        .kind = DF_KIND_TASK_ACTION, .uid = uid_of(req), .what = req->route, .is_aside = is_aside};
+    const struct df_wait_case w = {.kind = DF_KIND_TASK_ACTION,
+                                   .uid = uid_of(req),
+                                   .what = req->route,
+                                   .is_optional = is_optional};
     if (why)
         df_wait_failed(req->s, &w, began_us, why);
     else

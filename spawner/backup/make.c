@@ -344,7 +344,7 @@ void df_backup_end(struct df_backup *b)
     if (b->sums >= 0)
         (void)close(b->sums);
     if (b->holds)
-        df_removals_let_go(&b->s->removals);
+        df_removals_release(&b->s->removals);
     df_strs_free(&b->keys);
     free(b);
 }

@@ -10,7 +10,7 @@
 #include "spawner/cli/kinds.h"
 #include "spawner/cli/lookup.h"
 
-#define PATIENCE_S 2 /* for a service that does not answer */
+#define RETRY_S 2 /* for a service that does not answer */
 
 enum rest { REST_NONE, REST_FILES, REST_DIRS };
 
@@ -78,7 +78,7 @@ static bool connect_quietly(const struct completion *c)
     if (c->cli->client)
         return true;
     (void)signal(SIGALRM, give_up);
-    (void)alarm(PATIENCE_S);
+    (void)alarm(RETRY_S);
     return df_http_global_init(&ignored) == 0 &&
            df_cli_connect_as(c->cli, DF_CONNECT_RUNNING, &ignored) == 0;
 }

@@ -12,7 +12,7 @@
 #include "spawner/service/service.h"
 #include "spawner/store/documents/holder.h"
 
-#define PATIENCE_MS 15000 /* for an answer of the process that holds the directory */
+#define RETRY_MS 15000 /* for an answer of the process that holds the directory */
 #define PAUSE_MS 50
 
 struct df_connection {
@@ -183,7 +183,7 @@ static int fail_silent(const struct df_connection *c, const struct df_err *last,
 static int find(struct df_connection *c, struct df_err *err)
 {
     struct df_err last = {0};
-    for (int64_t end = df_mono_ms() + PATIENCE_MS; df_mono_ms() < end;) {
+    for (int64_t end = df_mono_ms() + RETRY_MS; df_mono_ms() < end;) {
         if (start_embedded(c, err) == 0)
             return 0;
         if (!df_streq(err->reason, "Busy"))

@@ -6,9 +6,9 @@
 #include "common/base/log.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/signals.h"
-#include "spawner/platform.h"
 #include "spawner/service/service.h"
 #include "spawner/store/documents/holder.h"
+#include "spawner/upstream.h"
 
 static void wait_for_signal(int fd)
 {
@@ -27,7 +27,7 @@ static bool has_siblings(const struct df_config *config)
     return config->elects && getenv("KUBERNETES_SERVICE_HOST");
 }
 
-#define PATIENCE_MS 5000 /* for a command that holds the data directory only briefly */
+#define RETRY_MS 5000 /* for a command that holds the data directory only briefly */
 #define PAUSE_MS 50
 
 /* True if a `dayfly serve` holds the data directory. A command like `get` releases it soon. */
@@ -39,7 +39,7 @@ static bool is_service(const struct df_config *config)
 
 static int start(const struct df_config *config, struct df_service **ret, struct df_err *err)
 {
-    for (int64_t end = df_mono_ms() + PATIENCE_MS;;) {
+    for (int64_t end = df_mono_ms() + RETRY_MS;;) {
         if (df_service_start(config, ret, err) == 0)
             return 0;
         if (!df_streq(err->reason, "Busy") || is_service(config) || df_mono_ms() >= end)
@@ -55,9 +55,9 @@ static int serve(const struct df_config *config, int signals_fd, struct df_err *
     if (start(config, &service, err) < 0)
         return -1;
     df_info("serving at %s, data directory %s", df_service_url(service), config->data_directory);
-    if (config->platform_listen)
-        df_info("taking steps of %s at http://%s", df_service_spawner(service)->platform->name,
-                config->platform_listen);
+    if (config->upstream_listen)
+        df_info("taking steps of %s at http://%s", df_service_spawner(service)->upstream->name,
+                config->upstream_listen);
     wait_for_signal(signals_fd);
     df_info("stopping: steps under way on this machine are asked to end and store their state, "
             "those in pods live on; a second signal ends this process at once");

@@ -406,7 +406,7 @@ static int why_run(struct df_cli *cli, const char *name, struct df_buf *out, str
 /* "restart, workflow of deployment/web: Completed", "tk-12-…, terraformPlan of net, job 12: Planned" */
 static void add_heading(const cJSON *task, struct df_buf *out)
 {
-    const char *type = df_json_str(df_task_of_platform(task), "type");
+    const char *type = df_json_str(df_task_of_upstream(task), "type");
     DF_BUF struct df_buf owner = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
     df_text_owner(df_json_at(task, "spec"), &owner);
     (void)df_buf_addf(out, "%s, %s of ", df_json_str(task, "metadata.name"),

@@ -117,7 +117,7 @@ struct df_config {
     char *state_service_project;    /* stateService.project; NULL: a document's namespace */
     char *state_service_domain;     /* stateService.domain; "default" */
 
-    char *platform_listen;         /* terrakube.listen: plain HTTP, where Terrakube's API finds its
+    char *upstream_listen;         /* terrakube.listen: plain HTTP, where Terrakube's API finds its
                                       executor; or NULL */
     bool terrakube_requires_token; /* terrakube.requireToken; true */
     int64_t terrakube_steps;       /* terrakube.steps: unfinished ones at most */

@@ -129,7 +129,7 @@ const struct df_key df_keys[] = {
     KEY("stateService.caFile", DF_KEY_PATH, state_service_ca_file, NULL),
     KEY("stateService.project", DF_KEY_STRING, state_service_project, NULL),
     KEY("stateService.domain", DF_KEY_STRING, state_service_domain, "default"),
-    KEY("terrakube.listen", DF_KEY_STRING, platform_listen, NULL),
+    KEY("terrakube.listen", DF_KEY_STRING, upstream_listen, NULL),
     KEY("terrakube.requireToken", DF_KEY_BOOL, terrakube_requires_token, "true"),
     RANGE("terrakube.steps", DF_KEY_WHOLE, terrakube_steps, "0", 0, DF_LIMIT_STEPS),
     RANGE("terrakube.deadline", DF_KEY_SECONDS, terrakube_deadline_s, "6h", 1, WEEK),

@@ -98,7 +98,7 @@ static int read_options(struct df_config *c, char *const *env, struct df_err *er
 
 int df_config_fill_terrakube(struct df_config *c, char *const *env, struct df_err *err)
 {
-    if (!c->platform_listen)
+    if (!c->upstream_listen)
         return 0;
     if (!c->terrakube_steps) /* a machine has one folder and one memory; a cluster has many */
         c->terrakube_steps = df_engine_kind_of(c->engine)->runs_here ? 1 : c->limit_steps;

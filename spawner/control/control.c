@@ -137,7 +137,7 @@ static void tell_wait(struct df_control *c, const struct df_queue_key *key, int6
                       int result, const struct df_err *why)
 {
     const struct df_wait_case w = {
-        .kind = key->kind, .name = key->name, .what = reconcilers, .is_aside = true};
+        .kind = key->kind, .name = key->name, .what = reconcilers, .is_optional = true};
     if (result < 0)
         df_wait_failed(c->s, &w, began_us, why);
     else

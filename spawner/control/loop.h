@@ -20,7 +20,7 @@
 #include "spawner/control/control.h"
 #include "spawner/control/queue.h"
 #include "spawner/control/slots.h"
-#include "spawner/control/told.h"
+#include "spawner/control/woken.h"
 #include "spawner/model/labels.h"
 
 #define DF_PASS_PAUSE DF_QUEUE_PAUSE
@@ -35,7 +35,7 @@ struct df_control {
     atomic_bool working;        /* true after the start; until then changes are not queued */
     atomic_bool draining;       /* no new step is started */
     atomic_uint untrimmed_passes;
-    struct df_told told;           /* versions of steps for which their run was woken */
+    struct df_woken told;          /* versions of steps for which their run was woken */
     atomic_int_least64_t swept_us; /* real time of the last sweep of ended runs' secrets */
 
     struct df_strs

@@ -1,9 +1,9 @@
 /*
  * task_pass.h - one pass over one TaskAction. tasks.c observes, decides and acts; task_start.c asks
- * the engine to start it; task_finalize.c releases what it held. Steps of runs, workflows and steps of a
- * platform share this code and differ in a table of hooks: tofu_steps.c, workflow_steps.c, that of
- * platform.h. Thread rule: the worker that has the document's key. Only for spawner/control and the
- * platform.
+ * the engine to start it; task_finalize.c releases what it held. Steps of runs, workflows and steps of an
+ * upstream share this code and differ in a table of hooks: tofu_steps.c, workflow_steps.c, that of
+ * upstream.h. Thread rule: the worker that has the document's key. Only for spawner/control and the
+ * upstream.
  */
 #ifndef DF_CONTROL_TASK_PASS_H
 #define DF_CONTROL_TASK_PASS_H

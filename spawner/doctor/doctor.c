@@ -6,15 +6,15 @@
 
 #include "common/base/clock.h"
 #include "spawner/doctor/checks.h"
-#include "spawner/terrakube/platform.h"
+#include "spawner/terrakube/upstream.h"
 
 /* When a check applies: always, if the installation uses a cluster, if it has the engine `job`, or
  * if doctor may also start a pod. Each includes the ones before it. A long one is asked for by name. */
 enum when { ALWAYS, WITH_CLUSTER, WITH_PODS, WITH_PROBE, BY_NAME };
 
-static int check_platform(struct df_doctor_context *p, struct df_err *err)
+static int check_upstream(struct df_doctor_context *p, struct df_err *err)
 {
-    return p->config.platform_listen ? df_terrakube_platform.check(p, err) : 0;
+    return p->config.upstream_listen ? df_terrakube_upstream.check(p, err) : 0;
 }
 
 static const struct check {
@@ -36,7 +36,7 @@ static const struct check {
     {"tls", ALWAYS, 0, df_check_tls},
     {"address", WITH_PODS, 0, df_check_address},
     {"state-service", ALWAYS, 0, df_check_state_service},
-    {"terrakube", ALWAYS, 0, check_platform},
+    {"terrakube", ALWAYS, 0, check_upstream},
     {"bucket-keys", ALWAYS, 0, df_check_bucket_keys},
     {"bucket", ALWAYS, 0, df_check_bucket},
     {"keys-used", BY_NAME, 0, df_check_keys_used},

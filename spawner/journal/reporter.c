@@ -52,7 +52,7 @@ int df_reporter_expect(const struct df_config *config, cJSON *task, struct df_er
     return config->state_service_url ? df_label_set(task, DF_LABEL_UNREPORTED, "true", err) : 0;
 }
 
-int df_reporter_let_go(const struct df_config *config, const cJSON *task, struct df_err *err)
+int df_reporter_release(const struct df_config *config, const cJSON *task, struct df_err *err)
 {
     const char *name = df_json_str(task, "metadata.name");
     int64_t end_us = df_task_ended_at(task, 0) + DF_TIMEOUT_FORGET_SECONDS * 1000000LL;

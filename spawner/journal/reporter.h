@@ -20,8 +20,8 @@ int df_reporter_expect(const struct df_config *config, cJSON *task,
 
 /* Asks whether a step that has ended may be removed. RETRY while it is not fully reported, until
  * DF_TIMEOUT_FORGET_SECONDS after its end; then the rest is lost and the log says so. */
-int df_reporter_let_go(const struct df_config *config, const cJSON *task,
-                       struct df_err *err) DF_MUST_CHECK;
+int df_reporter_release(const struct df_config *config, const cJSON *task,
+                        struct df_err *err) DF_MUST_CHECK;
 
 /* *ret is NULL if there is no State Service. */
 int df_reporter_start(struct df_spawner *s, struct df_reporter **ret,

@@ -1,7 +1,7 @@
 /*
  * runner_environment.h - variables of a pod's container that would change how the runner itself works:
  * what it loads, whom it believes, which hosts it speaks to. A placement sets the environment of the
- * runner, which holds tokens and, for another platform, secrets of that.
+ * runner, which holds tokens and, for another system, secrets of that.
  * Thread rule: pure functions, any thread.
  */
 #ifndef DF_RUNNER_ENVIRONMENT_H
@@ -11,7 +11,7 @@
 
 enum df_environment_author {
     DF_SET_BY_DOCUMENT,  /* a placement, whoever wrote it */
-    DF_SET_BY_WORKSPACE, /* a workspace of another platform: whoever may edit its variables */
+    DF_SET_BY_WORKSPACE, /* a workspace of another system: whoever may edit its variables */
 };
 
 /* Why the variable is refused, for a message: "it changes which code the runner loads". NULL: it is

@@ -427,7 +427,7 @@ int64_t df_task_retry_at(const cJSON *task, int64_t now_us)
 struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_observation *observed,
                                     int64_t now_us)
 {
-    if (df_task_is_final(task) && observed->is_lent)
+    if (df_task_is_final(task) && observed->serves_other_step)
         return decide(DF_TASK_WAIT, now_us + LENT_AGAIN_US);
     if (df_task_is_final(task) && df_doc_is_deleted(task) && !is_alive(observed))
         return when_deleted(observed);

@@ -24,14 +24,14 @@ enum df_engine_phase {
 
 struct df_engine_observation {
     enum df_engine_phase phase;
-    int exit_code;      /* ENDED: of the runner; -1: unknown */
-    bool has_result;    /* ENDED: the runner left a result document */
-    bool is_unrecorded; /* created, but the document does not say so: create() finds it again */
-    bool gives_up;      /* it cannot start, or would fail again in the same way: do not retry */
-    bool lacks_room;    /* others have the room: a quota is used up, or nodes are full */
-    bool is_gone;       /* no process of the step is left, and nothing that could create one */
-    bool is_lent;       /* its pod works or waits for another step. Set by the control loop. */
-    int64_t since_us;   /* real time of creation */
+    int exit_code;          /* ENDED: of the runner; -1: unknown */
+    bool has_result;        /* ENDED: the runner left a result document */
+    bool is_unrecorded;     /* created, but the document does not say so: create() finds it again */
+    bool gives_up;          /* it cannot start, or would fail again in the same way: do not retry */
+    bool lacks_room;        /* others have the room: a quota is used up, or nodes are full */
+    bool is_gone;           /* no process of the step is left, and nothing that could create one */
+    bool serves_other_step; /* its pod works or waits for another step. Set by the control loop. */
+    int64_t since_us;       /* real time of creation */
     /* Since when runners can reach this service, real time; 0: always. Set by the control loop. */
     int64_t reachable_since_us;
     int64_t max_system_failures; /* 0: DF_MAX_SYSTEM_FAILURES. Set by the control loop. */

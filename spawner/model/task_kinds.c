@@ -21,7 +21,7 @@ const struct df_task_kind *df_task_kind(const cJSON *task)
     return &kinds[DF_TASK_STEP];
 }
 
-const cJSON *df_task_of_platform(const cJSON *task)
+const cJSON *df_task_of_upstream(const cJSON *task)
 {
     const char *member = df_task_kind(task)->member;
     return member ? df_json_at(df_json_at(task, "spec"), member) : NULL;

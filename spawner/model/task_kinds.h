@@ -16,8 +16,8 @@ enum df_task_kind_id { DF_TASK_STEP, DF_TASK_WORKFLOW, DF_TASK_TERRAKUBE };
 struct df_task_kind {
     enum df_task_kind_id id;
     const char *action; /* NULL: any other */
-    /* Of spec and of the step document: what its platform says of the step (platform.h). NULL: no
-     * platform gave it. */
+    /* Of spec and of the step document: what its upstream says of the step (upstream.h). NULL: no
+     * upstream gave it. */
     const char *member;
     bool has_managed_state; /* unless its storage says something else */
     bool may_create;        /* each may create objects; else those that apply a plan */
@@ -27,7 +27,7 @@ struct df_task_kind {
 /* The row of this TaskAction; of other documents, and of NULL, that of a step of a run. */
 const struct df_task_kind *df_task_kind(const cJSON *task);
 
-/* What its platform says of the step, borrowed. NULL: no platform gave it. */
-const cJSON *df_task_of_platform(const cJSON *task);
+/* What its upstream says of the step, borrowed. NULL: no upstream gave it. */
+const cJSON *df_task_of_upstream(const cJSON *task);
 
 #endif

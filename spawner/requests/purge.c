@@ -48,7 +48,7 @@ static int purge_of_step(struct df_spawner *s, const cJSON *task, struct df_err 
     if (df_label_has(task, DF_LABEL_LIVE))
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict", "step %s is still being cleaned up",
                               df_json_str(task, "metadata.name"));
-    if (purge_from_engine(s, task, err) < 0 || df_reporter_let_go(s->config, task, err) < 0 ||
+    if (purge_from_engine(s, task, err) < 0 || df_reporter_release(s->config, task, err) < 0 ||
         df_stream_delete(s, uid, err) < 0 || df_plan_delete(s, uid, err) < 0)
         return -1;
     return df_outputs_delete(s, uid, err);

@@ -16,7 +16,7 @@ struct df_purge_note {
 };
 
 /* Removes an ended step with its Job, its log and its plan. RETRY while its engine still keeps something of it,
- * and as df_reporter_let_go(). note: NULL: none. */
+ * and as df_reporter_release(). note: NULL: none. */
 int df_purge_step(struct df_spawner *s, const cJSON *task, const struct df_purge_note *note,
                   struct df_err *err) DF_MUST_CHECK;
 /* Removes an ended run with its steps. RETRY while a step is still being cleaned up. note: NULL: none. */

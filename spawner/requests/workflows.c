@@ -1,6 +1,6 @@
 /*
  * workflows.c - requests on TaskActions without a run: workflows, which callers make, and steps of
- * a platform (platform.h), which they may cancel and delete.
+ * an upstream system (upstream.h), which they may cancel and delete.
  */
 #include "common/base/clock.h"
 #include "spawner/engine/workflow/workflow.h"
@@ -135,7 +135,7 @@ int df_request_delete_workflow(struct df_spawner *s, const char *name, struct df
         return wrong_state(task, "it has not ended: cancel it first", err);
     df_engine_step_of(s, task, &step);
     if (df_engine_get_for(&s->engines, df_json_str(task, "spec.engine"), &step, &engine, err) < 0 ||
-        df_reporter_let_go(s->config, task, err) < 0 ||
+        df_reporter_release(s->config, task, err) < 0 ||
         df_engine_ops_of(engine, &step)->cleanup(engine, &step, err) < 0 ||
         df_stream_delete(s, step.uid, err) < 0)
         return -1;

@@ -35,7 +35,7 @@
 #include "spawner/service/probe_blobs.h"
 #include "spawner/steps/standby.h"
 #include "spawner/store/vault/open_sources.h"
-#include "spawner/terrakube/platform.h"
+#include "spawner/terrakube/upstream.h"
 
 struct df_service {
     struct df_spawner spawner;
@@ -265,14 +265,14 @@ static int start_api(struct df_service *s, struct df_err *err)
     return df_fs_replace(p->endpoint_file, line, strlen(line), 0600, err);
 }
 
-static int open_platform(struct df_spawner *p, struct df_err *err)
+static int open_upstream(struct df_spawner *p, struct df_err *err)
 {
-    return p->config->platform_listen ? p->platform->open(p, err) : 0;
+    return p->config->upstream_listen ? p->upstream->open(p, err) : 0;
 }
 
-static int start_platform(struct df_spawner *p, struct df_err *err)
+static int start_upstream(struct df_spawner *p, struct df_err *err)
 {
-    return p->platform_data && !p->config->only_answers ? p->platform->start(p, err) : 0;
+    return p->upstream_data && !p->config->only_answers ? p->upstream->start(p, err) : 0;
 }
 
 /* A replica with another configuration may have moved the blobs since this one started. */
@@ -325,11 +325,11 @@ static int start(struct df_service *s, struct df_err *err)
         df_control_new(p, &p->control, err) < 0 || df_journal_new(p->store, &p->journal, err) < 0 ||
         df_open_engines(p, cluster_namespace(s), step_namespace(s), err) < 0 ||
         watch_engines(p, err) < 0 || wait_for_store(s, err) < 0 || df_check_engines(p, err) < 0 ||
-        open_claims(s, err) < 0 || open_standby(p, err) < 0 || open_platform(p, err) < 0 ||
+        open_claims(s, err) < 0 || open_standby(p, err) < 0 || open_upstream(p, err) < 0 ||
         start_api(s, err) < 0 || df_probe_blobs_start(p->blobs, &s->prober, err) < 0 ||
         start_work(s, err) < 0)
         return -1;
-    if (start_platform(p, err) == 0)
+    if (start_upstream(p, err) == 0)
         return 0;
     df_service_leave(s, false); /* what works already ends before its parts are closed */
     return -1;
@@ -338,8 +338,8 @@ static int start(struct df_service *s, struct df_err *err)
 static void close_all(struct df_service *s)
 {
     struct df_spawner *p = &s->spawner;
-    if (p->platform_data)
-        p->platform->stop(p);
+    if (p->upstream_data)
+        p->upstream->stop(p);
     if (s->api)
         df_api_stop(s->api);
     df_periodic_stop(s->prober);
@@ -361,8 +361,8 @@ static void close_all(struct df_service *s)
     df_never_free(&s->spawner.never);
     df_release_directory(s->lock_fd);
     df_memory_free(&p->memory);
-    if (p->platform_data)
-        p->platform->close(p);
+    if (p->upstream_data)
+        p->upstream->close(p);
     df_str_wipe(&p->local_token);
     free(p->server_url);
     free(p->endpoint_file);
@@ -377,7 +377,7 @@ int df_service_start(const struct df_config *config, struct df_service **ret, st
     df_process_protect(); /* from the modules of its steps */
     s->lock_fd = -1;
     s->spawner.config = config;
-    s->spawner.platform = &df_terrakube_platform;
+    s->spawner.upstream = &df_terrakube_upstream;
     if (start(s, err) < 0) {
         close_all(s);
         if (err && err->cls == DF_ERR_NOT_FOUND)

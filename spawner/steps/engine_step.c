@@ -22,7 +22,7 @@ static void fill_runner(const struct df_spawner *s, const cJSON *task, struct df
     step->runner.run = df_json_str(task, "spec.runRef.name");
     step->runner.executor = df_json_str(task, "spec.executorRef.name");
     step->runner.action = df_json_str(task, "spec.action");
-    step->runner.labels = df_json_at(df_task_of_platform(task), "labels");
+    step->runner.labels = df_json_at(df_task_of_upstream(task), "labels");
     step->runner.grace_seconds = df_json_int(task, "spec.graceSeconds", 0);
     step->runner.apply_seconds = df_json_int(task, "spec.keepsPodFor.timeoutSeconds", 0);
     step->was_created = df_json_at(task, "status.engineRef");

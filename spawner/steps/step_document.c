@@ -1,7 +1,7 @@
 /*
  * step_document.c - df_step_document() at the end of the file calls one function for each part of
  * the document: identity, run, plan, tools, providers, source, environment, secrets, state; of a step
- * of a platform only some. Every secret value that goes into it is in `mask`, too: no log shows it.
+ * of an upstream only some. Every secret value that goes into it is in `mask`, too: no log shows it.
  */
 #include "spawner/steps/step_document.h"
 
@@ -14,10 +14,10 @@
 #include "spawner/model/secret_use.h"
 #include "spawner/model/tables.h"
 #include "spawner/model/task_kinds.h"
-#include "spawner/platform.h"
 #include "spawner/steps/integrations.h"
 #include "spawner/steps/sealed.h"
 #include "spawner/steps/step_secrets.h"
+#include "spawner/upstream.h"
 
 /* In a pod: where the runner keeps the tools that it downloads. They last until the pod ends. */
 #define POD_TOOLS DF_JOB_WORK_DIR "/tools"
@@ -635,12 +635,12 @@ static int make_run_step(struct making *m, struct df_err *err)
                : 0;
 }
 
-/* The runner makes source, environment and state of what the platform says. */
-static int make_platform_step(struct making *m, struct df_err *err)
+/* The runner makes source, environment and state of what the upstream says. */
+static int make_upstream_step(struct making *m, struct df_err *err)
 {
     cJSON *part = NULL;
     if (add_tools(m, err) < 0 || add_providers(m, err) < 0 ||
-        m->s->platform->step_part(m->s, m->task, &part, err) < 0)
+        m->s->upstream->step_part(m->s, m->task, &part, err) < 0)
         return -1;
     return df_json_add(m->doc, df_task_kind(m->task)->member, part, err);
 }
@@ -679,11 +679,11 @@ int df_step_document(struct df_spawner *s, const cJSON *task, const struct df_st
 {
     DF_SECRET_JSON cJSON *doc = cJSON_CreateObject();
     bool is_own = !df_task_kind(task)->member;
-    struct making m = {s, task, tokens, doc, is_own ? df_task_spec : s->platform->spec};
+    struct making m = {s, task, tokens, doc, is_own ? df_task_spec : s->upstream->spec};
     if (!doc)
         return df_fail_oom(err);
     if (add_identity(&m, err) < 0 ||
-        (is_own ? make_run_step(&m, err) : make_platform_step(&m, err)) < 0)
+        (is_own ? make_run_step(&m, err) : make_upstream_step(&m, err)) < 0)
         return -1;
     *ret = DF_TAKE(doc);
     return 0;

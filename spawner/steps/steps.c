@@ -18,7 +18,6 @@
 #include "spawner/model/recipe.h"
 #include "spawner/model/shared_pod.h"
 #include "spawner/model/workflow.h"
-#include "spawner/platform.h"
 #include "spawner/steps/engine_step.h"
 #include "spawner/steps/errored.h"
 #include "spawner/steps/lock_holder.h"
@@ -28,6 +27,7 @@
 #include "spawner/steps/step_document.h"
 #include "spawner/steps/unrecorded.h"
 #include "spawner/steps/waits.h"
+#include "spawner/upstream.h"
 
 static int modify_task(struct df_spawner *s, const char *uid, df_store_change change, void *arg,
                        cJSON **ret, struct df_err *err)
@@ -191,7 +191,7 @@ static int refuse_step(struct df_spawner *s, const char *uid, const struct df_er
 }
 
 /* A step waits this long for a source of secrets that is away, and shorter than its runner does. */
-static int64_t source_patience_us(const struct df_spawner *s)
+static int64_t source_retry_us(const struct df_spawner *s)
 {
     return s->config->timeout_pending_s * 1000000 / 2;
 }
@@ -213,7 +213,7 @@ static int64_t asked_since(const cJSON *task)
 static bool is_hopeless(const struct df_spawner *s, const cJSON *task, const struct df_err *why)
 {
     if (df_streq(why->reason, "SecretSourceUnavailable"))
-        return df_real_us() - asked_since(task) > source_patience_us(s);
+        return df_real_us() - asked_since(task) > source_retry_us(s);
     return why->cls == DF_ERR_USER || df_streq(why->reason, "SecretUnreadable") ||
            df_streq(why->reason, "SecretSourceDenied") || df_streq(why->reason, "StateUnreadable");
 }
@@ -237,7 +237,7 @@ static void tell_wait(struct df_spawner *s, const char *uid, int64_t began_us,
 
 /* A runner that asks again after seconds, though nothing has failed, got no answer: something that its
  * document is made of stays silent, and the request before this one still waits for it. */
-static void tell_silence(struct df_spawner *s, const cJSON *task, const struct claim *c)
+static void report_unanswered_claim(struct df_spawner *s, const cJSON *task, const struct claim *c)
 {
     const char *uid = df_json_str(task, "metadata.uid");
     const struct df_wait_case w = document_of(uid);
@@ -258,7 +258,7 @@ static int answer_claim(struct df_spawner *s, const char *uid, struct claim *c, 
     struct df_err why = {0};
     if (modify_task(s, uid, set_claim, c, &task, err) < 0)
         return -1;
-    tell_silence(s, task, c);
+    report_unanswered_claim(s, task, c);
     if (df_step_document(s, task, &c->tokens, ret, &why) == 0) {
         tell_wait(s, uid, c->now_us, NULL);
         return 0;
@@ -440,7 +440,7 @@ static void warn_untold(const struct df_spawner *s, const cJSON *task, const cJS
     const char *why = df_json_str(body, "untold");
     if (why && !df_has_control(why))
         df_warn("step %s: %s was not told of its end: %.400s", df_json_str(task, "metadata.name"),
-                s->platform->name, why);
+                s->upstream->name, why);
 }
 
 int df_step_result(struct df_spawner *s, const char *uid, const char *token, const cJSON *body,

@@ -19,7 +19,7 @@ static const char foreign_storage[] =
 static const char too_large[] = "the state is too large to be compared with what was begun";
 static const char unreadable[] = "the state could not be compared with what was begun";
 
-/* An apply, or what another platform calls so: its destroy can create what replaces others. */
+/* An apply, or what another system calls so: its destroy can create what replaces others. */
 static bool may_create(const cJSON *task)
 {
     return df_recipe_step_of(task)->plan_of || df_task_kind(task)->may_create;

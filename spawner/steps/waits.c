@@ -1,5 +1,5 @@
 /*
- * waits.c - read df_wait_failed() and df_wait_passed() first. A case with is_aside is shown as well, and
+ * waits.c - read df_wait_failed() and df_wait_passed() first. A case with is_optional is shown as well, and
  * is never a reason for the step to end.
  */
 #include "spawner/steps/waits.h"
@@ -65,7 +65,7 @@ static const char *reason_of_store(const struct df_err *why)
 static const char *reason_of(const struct df_spawner *s, const struct df_wait_case *c,
                              const struct df_err *why)
 {
-    if (c->is_aside)
+    if (c->is_optional)
         return NULL;
     struct df_err store = {0};
     if (df_reason_is_known(why->reason))

@@ -16,7 +16,7 @@ struct df_memory_entry {
     char name[64], uid[64];
     int64_t at_us;    /* WAIT: since then; REF: it is due then */
     const void *what; /* WAIT: NULL: adopted, anything ends it */
-    bool is_aside;    /* WAIT */
+    bool is_optional; /* WAIT */
     cJSON *ref;       /* REF */
     char *text;       /* REF: the attempt; OUTPUTS: their JSON; EXECUTOR: its name */
 };
@@ -156,7 +156,7 @@ static void add_wait(struct df_memory *m, const struct df_wait_case *c, const cJ
     if (!e)
         return;
     e->what = c->what;
-    e->is_aside = c->is_aside;
+    e->is_optional = c->is_optional;
     e->at_us = since_us;
     add(m, e);
 }
@@ -184,7 +184,7 @@ bool df_memory_end_wait(struct df_memory *m, const struct df_wait_case *c, char 
             df_copy(name, 64, e->name);
             free_entry(take_out(m, at));
         } else {
-            others = others || (is_of(e, c) && (c->is_aside || !e->is_aside));
+            others = others || (is_of(e, c) && (c->is_optional || !e->is_optional));
             at = &(*at)->next;
         }
     }

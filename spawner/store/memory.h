@@ -46,7 +46,7 @@ struct df_wait_case {
     const char *name;  /* of the document; NULL: it has this uid */
     const char *uid;
     const void *what; /* an address that stands for it */
-    bool is_aside;    /* the step goes on without it: its log */
+    bool is_optional; /* the step goes on without it: its log */
 };
 
 /* Since when it fails: since began_us if it did not fail before. doc: that of the case. */

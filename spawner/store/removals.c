@@ -29,7 +29,7 @@ void df_removals_hold(struct df_removals *r)
     (void)pthread_mutex_unlock(&r->lock);
 }
 
-void df_removals_let_go(struct df_removals *r)
+void df_removals_release(struct df_removals *r)
 {
     (void)pthread_mutex_lock(&r->lock);
     r->held--;

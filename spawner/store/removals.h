@@ -25,9 +25,9 @@ struct df_removals {
 int df_removal_begin(struct df_removals *r, struct df_err *err) DF_MUST_CHECK;
 void df_removal_end(struct df_removals *r);
 
-/* Waits until no removal is under way; none begins before df_removals_let_go(). Any number of callers
+/* Waits until no removal is under way; none begins before df_removals_release(). Any number of callers
  * at a time. */
 void df_removals_hold(struct df_removals *r);
-void df_removals_let_go(struct df_removals *r);
+void df_removals_release(struct df_removals *r);
 
 #endif

@@ -112,8 +112,8 @@ int df_store_kube_catch_up(struct df_store *s, const volatile bool *stop,
 
 /* Removes the finalizer of a document, whether the document is deleted or not. Success if it has
  * none, or does not exist. */
-int df_store_kube_let_go(struct df_store *s, enum df_kind kind, const char *name,
-                         struct df_err *err) DF_MUST_CHECK;
+int df_store_kube_release(struct df_store *s, enum df_kind kind, const char *name,
+                          struct df_err *err) DF_MUST_CHECK;
 
 static inline void df_store_close(struct df_store *s)
 {

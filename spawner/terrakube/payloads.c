@@ -82,7 +82,7 @@ int df_terrakube_part(struct df_spawner *s, const cJSON *task, cJSON **ret, stru
     cJSON *settings = part ? df_json_array_at(part, "settings") : NULL;
     if (!settings)
         return df_fail_oom(err);
-    if (!s->platform_data)
+    if (!s->upstream_data)
         return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
                               "terrakube.listen is not set any more: set it, or let Terrakube send "
                               "the step elsewhere");

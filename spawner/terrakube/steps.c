@@ -35,7 +35,7 @@ static int beat(struct df_task_pass *p, struct df_err *err)
     bool is_over = false;
     int64_t next_us = 0;
     struct df_err why = {0};
-    if (!p->c->s->platform_data || df_task_has_runner(p->task) || df_task_is_canceled(p->task))
+    if (!p->c->s->upstream_data || df_task_has_runner(p->task) || df_task_is_canceled(p->task))
         return 0;
     if (df_terrakube_beat(p->c->s, p->task, p->now_us, &next_us, &is_over, &why) < 0)
         df_warn("step %s: no heartbeat for Terrakube: %s", p->step.name, why.message);
@@ -99,7 +99,7 @@ static int tell_failure(struct df_task_pass *p, const struct df_task_verdict *v,
 {
     DF_SHARED const cJSON *task = NULL; /* with what the step may have created */
     struct df_err why = {0};
-    if (!p->c->s->platform_data) {
+    if (!p->c->s->upstream_data) {
         df_warn("step %s: Terrakube is not told of the end, because terrakube.listen is not set",
                 p->step.name);
         return 0;
@@ -136,7 +136,7 @@ static int terrakube_clean(struct df_task_pass *p, struct df_err *err)
     if (p->ops->cleanup(p->engine, &p->step, err) < 0 ||
         df_payload_delete(p->c->s, p->step.name, err) < 0 || df_task_pass_finalize(p, err) < 0)
         return -1;
-    if (p->c->s->platform_data && df_terrakube_ring(p->c->s, &why) < 0)
+    if (p->c->s->upstream_data && df_terrakube_ring(p->c->s, &why) < 0)
         df_warn("Terrakube's queue is not woken and looks again by itself: %s", why.message);
     return 0;
 }

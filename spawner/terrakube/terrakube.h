@@ -1,7 +1,7 @@
 /*
  * terrakube.h - what the files of spawner/terrakube share: what the service does for steps that the API
  * of a Terrakube gives to its executor (docs/terrakube.md). Who stands outside asks the row
- * (platform.h). What a runner does itself is in runner/terrakube.
+ * (upstream.h). What a runner does itself is in runner/terrakube.
  *
  * Calls of the API and of Redis are short (DF_TIMEOUT_TERRAKUBE_MS each) and repeatable; the control
  * loop repeats them. Thread rule: any thread.
@@ -42,7 +42,7 @@ struct df_terrakube_service {
 /* NULL: terrakube.listen is not set. */
 static inline struct df_terrakube_service *df_terrakube_of(const struct df_spawner *s)
 {
-    return s->platform_data;
+    return s->upstream_data;
 }
 
 /* ---- document.c: a TaskAction with the action terrakube. Pure ---- */

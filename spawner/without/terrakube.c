@@ -5,7 +5,7 @@
 #include "spawner/terrakube/terrakube.h"
 #include "spawner/control/task_pass.h"
 #include "spawner/model/tables.h"
-#include "spawner/terrakube/platform.h"
+#include "spawner/terrakube/upstream.h"
 
 #define MISSING "this dayfly was built without Terrakube (make TERRAKUBE=0): use a build with it"
 
@@ -65,7 +65,7 @@ static const struct df_task_hooks hooks = {.acts_unobserved = true,
                                            .collect = df_runner_collect,
                                            .clean = clean};
 
-const struct df_platform df_terrakube_platform = {.name = "Terrakube",
+const struct df_upstream df_terrakube_upstream = {.name = "Terrakube",
                                                   .spec = df_terrakube_rows,
                                                   .hooks = &hooks,
                                                   .step_part = refuse_part,

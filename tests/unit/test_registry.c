@@ -9,6 +9,7 @@
 #include "common/base/limits.h"
 #include "spawner/engine/engine.h"
 #include "spawner/engine/job/job.h"
+#include "tests/unit/kube_words.h"
 
 /* ---- the registry ---- */
 
@@ -48,6 +49,31 @@ static void an_engine_is_registered_once_and_the_table_has_an_end(void **state)
         assert_int_equal(df_engine_register(&full, &many[i], &err), i < 8 ? 0 : -1);
     }
     assert_int_equal(err.cls, DF_ERR_LIMIT);
+}
+
+static const struct df_engine_kind tekton_kind = {.name = "tekton"}, job_kind = {.name = "job"};
+
+/* UT-WE-014-001 to -003, UT-WE-868-020 and -021 */
+static void engines_are_found_by_name_and_a_miss_names_those_there_are(void **state)
+{
+    (void)state;
+    struct df_engine tekton = {.kind = &tekton_kind}, job = {.kind = &job_kind}, *found = NULL;
+    struct df_engine_registry none = {0}, two = {0}, one = {0};
+    struct df_err err = {0};
+    assert_int_equal(df_engine_get(&none, "unknown", &found, &err), -1);
+    assert_message(&err, "unsupported execution engine: \"unknown\" (registered: [])");
+    assert_int_equal(df_engine_register(&two, &job, NULL), 0);
+    assert_int_equal(df_engine_register(&two, &tekton, NULL), 0);
+    assert_int_equal(df_engine_register(&one, &job, NULL), 0);
+    assert_int_equal(df_engine_get(&two, "tekton", &found, NULL), 0);
+    assert_string_equal(found->kind->name, "tekton");
+    assert_int_equal(df_engine_get(&two, "job", &found, NULL), 0);
+    assert_string_equal(found->kind->name, "job");
+    assert_int_equal(two.count, 2);
+    assert_int_equal(df_engine_get(&one, "tekton", &found, &err), -1);
+    assert_message(&err, "unsupported execution engine: \"tekton\" (registered: [job])");
+    assert_int_equal(df_engine_get(&one, "ansible", &found, &err), -1);
+    assert_message(&err, "\"ansible\"");
 }
 
 static const char why_not[] = "the key engines of the service's configuration does not name it";
@@ -91,6 +117,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_unknown_engine_is_refused_with_the_names_of_the_known),
         cmocka_unit_test(an_engine_is_registered_once_and_the_table_has_an_end),
+        cmocka_unit_test(engines_are_found_by_name_and_a_miss_names_those_there_are),
         cmocka_unit_test(people_see_every_engine_and_why_one_is_not_there),
         cmocka_unit_test(the_engine_job_takes_what_its_row_says),
     };

@@ -282,7 +282,7 @@ static void a_plan_whose_pod_is_lent_leaves_the_pod_alone(void **state)
     struct df_engine_observation seen = observed(RUNNING, false);
     int64_t late = EPOCH + 99999 * SECOND;
     assert_int_equal(df_task_next(plan, &seen, late).next, DF_TASK_CANCEL);
-    seen.is_lent = true;
+    seen.serves_other_step = true;
     struct df_task_verdict v = df_task_next(plan, &seen, late);
     assert_int_equal(v.next, DF_TASK_WAIT);
     assert_int_equal(v.wake_us, late + 60 * SECOND); /* if nobody wakes it */
@@ -294,7 +294,7 @@ static void a_plan_whose_pod_is_lent_cleans_nothing_when_it_has_ended(void **sta
     DF_JSON cJSON *plan = make_step(&(struct step){.end = DF_OUTCOME_SUCCEEDED, .claimed = true});
     struct df_engine_observation seen = observed(ENDED, false);
     assert_int_equal(df_task_next(plan, &seen, EPOCH).next, DF_TASK_CLEAN);
-    seen.is_lent = true;
+    seen.serves_other_step = true;
     assert_int_equal(df_task_next(plan, &seen, EPOCH).next, DF_TASK_WAIT);
     assert_non_null(df_json_object_at(plan, "metadata"));
     change(plan, "metadata.deletionTimestamp", "'2026-01-01T00:00:00Z'");

@@ -56,12 +56,12 @@ static int tear_down(void **state)
 }
 
 /* A client that repeats for so long. */
-static void begin(struct world *w, int64_t patience_ms, const volatile bool *stop)
+static void begin(struct world *w, int64_t retry_ms, const volatile bool *stop)
 {
     struct df_err err = {0};
     df_terrakube_api_free(w->api);
-    assert_int_equal(
-        df_terrakube_api_new(&w->settings, &w->payload, patience_ms, stop, &w->api, &err), 0);
+    assert_int_equal(df_terrakube_api_new(&w->settings, &w->payload, retry_ms, stop, &w->api, &err),
+                     0);
 }
 
 #define MUST(call)                                                                                 \
@@ -372,7 +372,7 @@ static void whoever_was_admitted_is_not_refused_for_good(void **state)
     }
 }
 
-static void the_patience_has_an_end(void **state)
+static void the_time_for_tries_has_an_end(void **state)
 {
     struct world *w = *state;
     struct df_err err = {0};
@@ -508,7 +508,7 @@ int main(void)
         TEST(a_refusal_is_told_with_its_detail_and_not_repeated),
         TEST(what_the_api_cannot_do_now_is_asked_again),
         TEST(whoever_was_admitted_is_not_refused_for_good),
-        TEST(the_patience_has_an_end),
+        TEST(the_time_for_tries_has_an_end),
         TEST(whoever_stops_does_not_wait),
         TEST(an_index_is_downloaded_without_the_token_and_through_a_redirect),
         TEST(a_download_has_a_limit),

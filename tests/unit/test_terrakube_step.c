@@ -102,8 +102,8 @@ static void a_kind_of_tasks_says_where_its_platform_speaks(void **state)
     (void)state;
     DF_JSON cJSON *task = json("{'spec':{'action':'terrakube','terrakube':{'job':'12'}}}");
     DF_JSON cJSON *other = json("{'spec':{'action':'plan','terrakube':{'job':'12'}}}");
-    assert_string_equal(df_json_str(df_task_of_platform(task), "job"), "12");
-    assert_null(df_task_of_platform(other));
+    assert_string_equal(df_json_str(df_task_of_upstream(task), "job"), "12");
+    assert_null(df_task_of_upstream(other));
 }
 
 /* ---- what no workspace may set ---- */

@@ -18,7 +18,7 @@
 #include "tests/unit/scratch.h"
 
 #define STEP "0f8a5b8e-3d1c-4f53-9a31-8b5e8f0c2a10"
-#define PATIENCE_MS 20000
+#define RETRY_MS 20000
 
 static void free_reply(redisReply **r)
 {
@@ -86,7 +86,7 @@ static void open_world(struct world *w, const char *dir)
 static void flush(struct world *w)
 {
     struct df_err why = {0};
-    if (!df_terrakube_stream_flush(w->stream, PATIENCE_MS, &why))
+    if (!df_terrakube_stream_flush(w->stream, RETRY_MS, &why))
         fail_msg("%s", why.message);
 }
 
@@ -289,7 +289,7 @@ static void nothing_is_sent_before_the_stream_is_open(void **state)
     open_world(&w, *state);
     start_stream(&w, "7", STEP);
     df_terrakube_stream_add(w.stream, "early\n", 6);
-    assert_false(df_terrakube_stream_flush(w.stream, PATIENCE_MS, NULL)); /* at once */
+    assert_false(df_terrakube_stream_flush(w.stream, RETRY_MS, NULL)); /* at once */
     REPLY *none = redisCommand(w.eye, "EXISTS %b", w.key.data, w.key.len);
     assert_int_equal(none->integer, 0);
     df_terrakube_stream_open(w.stream);
@@ -448,7 +448,7 @@ static void a_redis_that_does_not_answer_holds_up_nobody_but_the_thread(void **s
 
 static void wait_until(const int *count, int n)
 {
-    for (int64_t until = df_mono_ms() + PATIENCE_MS; df_mono_ms() < until; redis_pause())
+    for (int64_t until = df_mono_ms() + RETRY_MS; df_mono_ms() < until; redis_pause())
         if (__atomic_load_n(count, __ATOMIC_ACQUIRE) >= n)
             return;
     fail_msg("it was not told");
@@ -489,7 +489,7 @@ static void what_redis_refuses_for_good_is_left_out(void **state)
     df_terrakube_stream_open(w.stream);
     df_terrakube_stream_add(w.stream, "one\ntwo\n", 8);
     df_terrakube_stream_context(w.stream, "{}");
-    for (int64_t until = df_mono_ms() + PATIENCE_MS; df_mono_ms() < until; redis_pause()) {
+    for (int64_t until = df_mono_ms() + RETRY_MS; df_mono_ms() < until; redis_pause()) {
         REPLY *n = redisCommand(w.eye, "XLEN %b", context.data, context.len);
         if (n->integer == 1)
             break;
@@ -519,7 +519,7 @@ static void the_heartbeat_is_there_at_once_lives_45_seconds_and_goes_with_the_st
     open_world(&w, *state);
     start_stream(&w, "7", STEP);
     long long life = 0;
-    for (int64_t until = df_mono_ms() + PATIENCE_MS; !life && df_mono_ms() < until; redis_pause())
+    for (int64_t until = df_mono_ms() + RETRY_MS; !life && df_mono_ms() < until; redis_pause())
         life = heartbeat_life(&w);
     assert_true(life > 0 && life <= 45);
     df_terrakube_stream_free(DF_TAKE(w.stream));
@@ -541,7 +541,7 @@ static void the_heartbeat_waits_for_a_redis_that_is_away_and_says_so_once(void *
     assert_true(redis_try(&w.redis, *state, config, false));
     look(&w);
     long long life = 0;
-    for (int64_t until = df_mono_ms() + PATIENCE_MS; !life && df_mono_ms() < until; redis_pause())
+    for (int64_t until = df_mono_ms() + RETRY_MS; !life && df_mono_ms() < until; redis_pause())
         life = heartbeat_life(&w);
     assert_true(life > 0);
     wait_until(&h.over, 1);

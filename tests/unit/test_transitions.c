@@ -293,7 +293,7 @@ static void a_deleted_step_waits_a_while_for_the_state_service(void **state)
             df_task_set_conditions(task, DF_OUTCOME_SUCCEEDED, "Planned", NULL, end_us, NULL), 0);
         if (!rows[i].is_told)
             assert_int_equal(df_label_set(task, DF_LABEL_UNREPORTED, "true", NULL), 0);
-        int result = df_reporter_let_go(&config, task, &err);
+        int result = df_reporter_release(&config, task, &err);
         if (result != (rows[i].cls ? -1 : 0) || err.cls != rows[i].cls)
             fail_msg("%s: %s", rows[i].what, err.message);
     }

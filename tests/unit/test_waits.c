@@ -112,7 +112,7 @@ static void a_log_that_still_fails_does_not_keep_the_reason_of_a_wait_that_is_ov
     struct world *w = *state;
     struct df_wait_case log = of(&other);
     (void)await_start(w, STEP);
-    log.is_aside = true;
+    log.is_optional = true;
     fails(w, &one);
     fail_since(w, &log, LONG_US, DF_ERR_RETRY, "");
     passes(w, &one);
@@ -126,7 +126,7 @@ static void what_can_end_the_step_replaces_what_cannot(void **state)
     struct world *w = *state;
     struct df_wait_case log = of(&other);
     (void)await_start(w, STEP);
-    log.is_aside = true;
+    log.is_optional = true;
     fail_since(w, &log, LONG_US, DF_ERR_RETRY, "SecretSourceUnavailable");
     DF_JSON cJSON *before = get(w, DF_KIND_TASK_ACTION, STEP);
     assert_non_null(df_waiting_of(before));

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "spawner/spawner.h"
-#include "spawner/terrakube/platform.h"
+#include "spawner/terrakube/upstream.h"
 #include "tests/unit/without_words.h"
 
 static void the_service_is_not_terrakubes_executor(void **state)
@@ -15,9 +15,9 @@ static void the_service_is_not_terrakubes_executor(void **state)
     (void)state;
     struct df_spawner s = {0};
     struct df_err err = {0};
-    assert_refused(df_terrakube_platform.open(&s, &err), &err, "terrakube.listen: ");
-    assert_null(s.platform_data);
-    assert_refused(df_terrakube_platform.check(NULL, &err), &err, "terrakube.listen: ");
+    assert_refused(df_terrakube_upstream.open(&s, &err), &err, "terrakube.listen: ");
+    assert_null(s.upstream_data);
+    assert_refused(df_terrakube_upstream.check(NULL, &err), &err, "terrakube.listen: ");
 }
 
 static void a_step_that_another_build_took_is_refused(void **state)
@@ -25,7 +25,7 @@ static void a_step_that_another_build_took_is_refused(void **state)
     (void)state;
     cJSON *part = NULL;
     struct df_err err = {0};
-    assert_refused(df_terrakube_platform.step_part(NULL, NULL, &part, &err), &err,
+    assert_refused(df_terrakube_upstream.step_part(NULL, NULL, &part, &err), &err,
                    "use a build with it");
     assert_null(part);
 }

@@ -99,33 +99,6 @@ static void targets_become_labels(void **state)
     }
 }
 
-/* ---- the registry ---- */
-
-static const struct df_engine_kind tekton_kind = {.name = "tekton"}, job_kind = {.name = "job"};
-
-/* UT-WE-014-001 to -003, UT-WE-868-020 and -021 */
-static void engines_are_found_by_name_and_a_miss_names_those_there_are(void **state)
-{
-    (void)state;
-    struct df_engine tekton = {.kind = &tekton_kind}, job = {.kind = &job_kind}, *found = NULL;
-    struct df_engine_registry none = {0}, two = {0}, one = {0};
-    struct df_err err = {0};
-    assert_int_equal(df_engine_get(&none, "unknown", &found, &err), -1);
-    assert_message(&err, "unsupported execution engine: \"unknown\" (registered: [])");
-    assert_int_equal(df_engine_register(&two, &job, NULL), 0);
-    assert_int_equal(df_engine_register(&two, &tekton, NULL), 0);
-    assert_int_equal(df_engine_register(&one, &job, NULL), 0);
-    assert_int_equal(df_engine_get(&two, "tekton", &found, NULL), 0);
-    assert_string_equal(found->kind->name, "tekton");
-    assert_int_equal(df_engine_get(&two, "job", &found, NULL), 0);
-    assert_string_equal(found->kind->name, "job");
-    assert_int_equal(two.count, 2);
-    assert_int_equal(df_engine_get(&one, "tekton", &found, &err), -1);
-    assert_message(&err, "unsupported execution engine: \"tekton\" (registered: [job])");
-    assert_int_equal(df_engine_get(&one, "ansible", &found, &err), -1);
-    assert_message(&err, "\"ansible\"");
-}
-
 /* ---- parameters ---- */
 
 /* UT-WE-243-001 to -007, FILTER-001 to -003 */
@@ -684,7 +657,6 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_name_is_the_lock_on_the_target),
         cmocka_unit_test(targets_become_labels),
-        cmocka_unit_test(engines_are_found_by_name_and_a_miss_names_those_there_are),
         cmocka_unit_test(only_declared_parameters_pass),
         cmocka_unit_test(a_job_has_the_name_image_labels_and_environment_of_its_workflow),
         cmocka_unit_test(a_workflow_that_names_no_service_account_has_the_configured_one),

@@ -17,7 +17,7 @@
 #include "spawner/model/recipe.h"
 #include "spawner/model/waiting.h"
 
-#define PATIENCE_MS (5 * 60 * 1000) /* for a server that went away */
+#define RETRY_MS (5 * 60 * 1000) /* for a server that went away */
 #define RETRY_PAUSE_MS 250
 #define LOG_END_MS 10000 /* for the rest of the log after the run has ended */
 #define ANSWER_MAX 256
@@ -188,7 +188,7 @@ static int open_streams(struct follow *f, struct df_err *err)
 static int reconnect_in_time(struct follow *f, struct df_err *err)
 {
     bool said = false;
-    for (int64_t end = df_mono_ms() + PATIENCE_MS; !f->left;) {
+    for (int64_t end = df_mono_ms() + RETRY_MS; !f->left;) {
         if (df_cli_reconnect(f->cli, err) == 0)
             return 0;
         if (!said && df_streq(err->reason, "NobodyServes"))

@@ -96,7 +96,7 @@ static void let_go_all(struct df_spawner *s, enum df_kind kind)
         df_warn("the finalizers of %ss stay: %s", df_kind_name(kind), err.message);
     for (size_t i = 0; i < names.len; i++) {
         struct df_err why = {0};
-        if (df_store_kube_let_go(s->store, kind, names.items[i], &why) < 0)
+        if (df_store_kube_release(s->store, kind, names.items[i], &why) < 0)
             df_warn("the finalizer of %s %s stays: %s", df_kind_name(kind), names.items[i],
                     why.message);
     }

@@ -1,7 +1,7 @@
 /*
  * runner_steps.c - what steps with a runner have in common, whoever asked for them: a runner is started
  * with a token, claims its step with it, and leaves a result. Steps of runs (tofu_steps.c) and steps of
- * a platform (platform.h) are of this kind.
+ * an upstream system (upstream.h) are of this kind.
  */
 #include "common/base/clock.h"
 #include "common/crypto/crypto.h"

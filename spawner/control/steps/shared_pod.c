@@ -109,7 +109,7 @@ int df_shared_pod_observe(struct df_task_pass *p, struct df_err *err)
     if (df_runner_next(p->c->s, p->task, &next, NULL, err) < 0)
         return -1;
     /* An apply that began may have left its only result in the pod, whether or not that lives. */
-    p->observed.is_lent =
+    p->observed.serves_other_step =
         next == DF_SHARED_POD_APPLY || (next == DF_SHARED_POD_WAITS && df_task_pass_is_alive(p));
     return next == DF_SHARED_POD_APPLY && df_label_has(p->task, DF_LABEL_LIVE)
                ? df_shared_pod_lend(p->c, p->step.name, err)

@@ -25,7 +25,7 @@ int df_shared_pod_lend(struct df_control *c, const char *plan, struct df_err *er
  * Nothing for a step with a pod of its own. */
 void df_shared_pod_wake_host(struct df_task_pass *p);
 
-/* After the observation: is the pod of this ended plan lent (is_lent)? Repeats what a crash left
+/* After the observation: is the pod of this ended plan lent (serves_other_step)? Repeats what a crash left
  * undone of the offer, and wakes the apply, because the engine reports its pod under the name of
  * the plan. */
 int df_shared_pod_observe(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK;

@@ -12,8 +12,8 @@
 #include "spawner/control/task_pass.h"
 #include "spawner/model/task_kinds.h"
 #include "spawner/model/workflow.h"
-#include "spawner/platform.h"
 #include "spawner/steps/engine_step.h"
+#include "spawner/upstream.h"
 
 static void free_pass(struct df_task_pass *p)
 {
@@ -38,7 +38,9 @@ static int wait(struct df_task_pass *p, struct df_err *err)
 {
     if (!df_task_is_final(p->task))
         return p->hooks->report(p, err);
-    return df_task_pass_is_alive(p) || p->observed.is_lent ? 0 : df_task_pass_finalize(p, err);
+    return df_task_pass_is_alive(p) || p->observed.serves_other_step
+               ? 0
+               : df_task_pass_finalize(p, err);
 }
 
 static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)
@@ -148,7 +150,7 @@ static int find_engine(struct df_task_pass *p, struct df_err *err)
 static void tell_run(struct df_control *c, const cJSON *task)
 {
     const char *run = df_json_str(task, "spec.runRef.name");
-    if (run && df_told_is_news(&c->told, task))
+    if (run && df_woken_is_new(&c->told, task))
         df_queue_wake(c->queue, DF_KIND_RUN, run);
 }
 
@@ -166,7 +168,7 @@ static int tell_before_pause(struct df_control *c, const char *name, struct df_e
 static const struct df_task_hooks *hooks_of(const struct df_task_pass *p)
 {
     if (df_task_kind(p->task)->member)
-        return p->c->s->platform->hooks;
+        return p->c->s->upstream->hooks;
     return df_task_is_workflow(p->task) ? &df_workflow_hooks : &df_tofu_hooks;
 }
 

@@ -400,8 +400,8 @@ static int remove_document(struct df_store *store, enum df_kind kind, const char
     return result;
 }
 
-int df_store_kube_let_go(struct df_store *store, enum df_kind kind, const char *name,
-                         struct df_err *err)
+int df_store_kube_release(struct df_store *store, enum df_kind kind, const char *name,
+                          struct df_err *err)
 {
     struct write w = {.s = self(store), .kind = kind, .name = name};
     struct df_err why = {0};

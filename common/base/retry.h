@@ -1,13 +1,13 @@
 /*
- * patience.h - a call that is repeated for some time: when it may be, after which pause.
+ * retry.h - a call that is repeated for some time: when it may be, after which pause.
  * Thread rule: one struct, one thread.
  */
-#ifndef DF_BASE_PATIENCE_H
-#define DF_BASE_PATIENCE_H
+#ifndef DF_BASE_RETRY_H
+#define DF_BASE_RETRY_H
 
 #include "common/base/wait_listener.h"
 
-struct df_patience {
+struct df_retry {
     int64_t until_ms;          /* monotonic; the first attempt is made in any case */
     const volatile bool *stop; /* ends a pause within 100 ms; or NULL */
     int failures;
@@ -16,14 +16,14 @@ struct df_patience {
 };
 
 /* From now on for so long. */
-struct df_patience df_patience_begin(int64_t ms, const volatile bool *stop);
+struct df_retry df_retry_begin(int64_t ms, const volatile bool *stop);
 
 /* After an attempt that succeeded, for the listener. */
-void df_patience_succeeded(const struct df_patience *p);
+void df_retry_succeeded(const struct df_retry *p);
 
 /* After an attempt that failed with why: true, after a pause, if it shall be repeated. False: why is
  * not RETRY, the time is over, or stop is set. The pause grows from half a second to ten, and is as
  * long as a busy peer asked for, up to a minute. */
-bool df_patience_again(struct df_patience *p, const struct df_err *why);
+bool df_retry_again(struct df_retry *p, const struct df_err *why);
 
 #endif

@@ -1,4 +1,4 @@
-#include "spawner/terrakube/platform.h"
+#include "spawner/terrakube/upstream.h"
 
 #include "common/base/log.h"
 #include "common/base/periodic.h"
@@ -47,13 +47,13 @@ static int open_service(struct df_spawner *s, struct df_err *err)
         free_service(t);
         return df_err_wrap(err, "terrakube.listen");
     }
-    s->platform_data = t;
+    s->upstream_data = t;
     return 0;
 }
 
 static void close_service(struct df_spawner *s)
 {
-    free_service(DF_TAKE(s->platform_data));
+    free_service(DF_TAKE(s->upstream_data));
 }
 
 /* ---- at work ---- */
@@ -71,7 +71,7 @@ static int64_t look(void *arg)
 static int start(struct df_spawner *s, struct df_err *err)
 {
     struct df_terrakube_service *t = df_terrakube_of(s);
-    if (df_api_start_side(s, &df_terrakube_routes, "terrakube.listen", s->config->platform_listen,
+    if (df_api_start_side(s, &df_terrakube_routes, "terrakube.listen", s->config->upstream_listen,
                           &t->address, err) < 0)
         return -1;
     return df_periodic_start(look, s, 0, &t->bell, err) < 0 ? df_err_wrap(err, "the bell's thread")
@@ -85,7 +85,7 @@ static void stop(struct df_spawner *s)
     df_periodic_stop(DF_TAKE(t->bell));
 }
 
-const struct df_platform df_terrakube_platform = {.name = "Terrakube",
+const struct df_upstream df_terrakube_upstream = {.name = "Terrakube",
                                                   .spec = df_terrakube_rows,
                                                   .hooks = &df_terrakube_hooks,
                                                   .step_part = df_terrakube_part,

@@ -1,4 +1,4 @@
-#include "common/base/patience.h"
+#include "common/base/retry.h"
 
 #include <poll.h>
 
@@ -7,18 +7,18 @@
 
 enum { FIRST_MS = 500, LAST_MS = 10000, LONGEST_S = 60, STEP_MS = 100 };
 
-struct df_patience df_patience_begin(int64_t ms, const volatile bool *stop)
+struct df_retry df_retry_begin(int64_t ms, const volatile bool *stop)
 {
-    return (struct df_patience){.until_ms = df_mono_ms() + ms, .stop = stop};
+    return (struct df_retry){.until_ms = df_mono_ms() + ms, .stop = stop};
 }
 
-void df_patience_succeeded(const struct df_patience *p)
+void df_retry_succeeded(const struct df_retry *p)
 {
     if (p->listener && p->failures)
         p->listener->is_over(p->listener->arg, p->what);
 }
 
-bool df_patience_again(struct df_patience *p, const struct df_err *why)
+bool df_retry_again(struct df_retry *p, const struct df_err *why)
 {
     if (why->cls != DF_ERR_RETRY)
         return false;

@@ -1,5 +1,5 @@
 /* The plan's side first, then the apply's. */
-#include "runner/inited.h"
+#include "runner/init_artifacts.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -21,13 +21,13 @@ static const struct df_archive_limits modules_limits = {(int64_t)DF_LIMIT_MODULE
 static const struct df_archive_limits archive_limits = {
     (int64_t)DF_LIMIT_MODULES + (int64_t)DF_LIMIT_MODULES_ENTRIES * 4096, DF_LIMIT_MODULES_ENTRIES};
 
-void df_inited_free(struct df_inited *i)
+void df_init_artifacts_free(struct df_init_artifacts *i)
 {
     if (i->modules_fd >= 0)
         (void)close(i->modules_fd);
     if (i->backend_fd >= 0)
         (void)close(i->backend_fd);
-    *i = DF_INITED_NONE;
+    *i = DF_INIT_ARTIFACTS_NONE;
 }
 
 /* ---- the plan ---- */
@@ -71,7 +71,7 @@ static int keep_backend(const struct df_context *c, int *ret_fd, struct df_err *
 
 /* In its new directory an apply needs an `init` only for provider plugins, fetched modules, and a
  * backend that `output` reads after it. The rest is kept for modules that read their own directory. */
-int df_inited_keep(struct df_context *c, struct df_inited *ret, struct df_err *err)
+int df_init_artifacts_keep(struct df_context *c, struct df_init_artifacts *ret, struct df_err *err)
 {
     DF_FREE char *providers = df_fs_join(c->source.module_dir, PROVIDERS);
     DF_FREE char *modules = df_fs_join(c->source.module_dir, MODULES);
@@ -130,7 +130,7 @@ static char *installed_providers(const struct df_context *c)
     return df_fs_join(c->dirs->secret, "providers");
 }
 
-void df_inited_keep_providers(const struct df_context *c)
+void df_init_artifacts_keep_providers(const struct df_context *c)
 {
     DF_FREE char *from = df_fs_join(c->source.module_dir, PROVIDERS);
     DF_FREE char *to = installed_providers(c);
@@ -182,7 +182,7 @@ static int init_again(struct df_context *c, const char *why, struct df_err *err)
     return df_fs_remove_tree(data, err) < 0 ? -1 : df_init(c, true, err);
 }
 
-int df_inited_restore(struct df_context *c, const cJSON *header, int fd, struct df_err *err)
+int df_init_artifacts_restore(struct df_context *c, const cJSON *header, int fd, struct df_err *err)
 {
     struct df_err why = {0};
     int packages = 0;
