@@ -158,7 +158,8 @@ static int unpack(struct df_context *c, struct approved *a, struct df_err *err)
 }
 
 /* The tools of today compare, too; those of before Terraform 1.6 and OpenTofu 1.6 take a plan of no
- * state for any. state: of the step document, as it is now. What cannot be read is left to the tool. */
+ * state for any. state: of the step document, as it is now. What cannot be read is left to the
+ * tool. */
 static int check_state(const struct df_context *c, const char *plan, struct df_err *err)
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_STATE_COMPARED);

@@ -72,8 +72,8 @@ void df_context_free(struct df_context *c);
 /* The wall of the step's commands, if its isolation is on. */
 struct df_step_wall_request df_context_wall(const struct df_context *c);
 
-/* For the apply after its plan in this pod: keeps the source alone, with is_kept, and frees the rest.
- * What is borrowed is NULL then. */
+/* For the apply after its plan in this pod: keeps the source alone, with is_kept, and frees the
+ * rest. What is borrowed is NULL then. */
 int df_context_renew(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
 
 /* Adds {name, at} (real time) to the timeline, and reports it together with source and tool if they

@@ -197,8 +197,8 @@ static int check_versions(const struct rollback *r, struct df_err *err)
                           r->old.words, old->lineage, r->now.words, now->lineage);
 }
 
-/* The old content with a serial above the present one. The tool refuses it if somebody writes before
- * it has the lock, because that serial is taken then. */
+/* The old content with a serial above the present one. The tool refuses it if somebody writes
+ * before it has the lock, because that serial is taken then. */
 static int write_next(const struct rollback *r, struct df_err *err)
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf old = DF_BUF_INIT(DF_LIMIT_STATE);

@@ -18,7 +18,8 @@
 #define INIT_TAIL (256 * DF_KIB)
 #define FOR_MODULES "source.credentials.forModules"
 
-/* True if `init` failed at a module on the host of the source, whose credentials it did not have. */
+/* True if `init` failed at a module on the host of the source, whose credentials it did not
+ * have. */
 static bool lacks_credentials(const struct df_context *c, const struct df_failure *f)
 {
     static const char *const words[] = {

@@ -70,7 +70,8 @@ static int keep_backend(const struct df_context *c, int *ret_fd, struct df_err *
 }
 
 /* In its new directory an apply needs an `init` only for provider plugins, fetched modules, and a
- * backend that `output` reads after it. The rest is kept for modules that read their own directory. */
+ * backend that `output` reads after it. The rest is kept for modules that read their own
+ * directory. */
 int df_init_artifacts_keep(struct df_context *c, struct df_init_artifacts *ret, struct df_err *err)
 {
     DF_FREE char *providers = df_fs_join(c->source.module_dir, PROVIDERS);

@@ -1,6 +1,6 @@
 /*
- * init_artifacts.h - what `init` made, from the plan to its apply: an apply whose machine has the providers
- * runs no `init` of its own.
+ * init_artifacts.h - what `init` made, from the plan to its apply: an apply whose machine has the
+ * providers runs no `init` of its own.
  *
  * Fetched modules and the note of the backend go into the bundle. They are taken before the tool
  * runs code of the module, which could change them, and the bundle's digests bind them to the
@@ -31,7 +31,8 @@ int df_init_artifacts_keep(struct df_context *c, struct df_init_artifacts *ret,
  * df_init_artifacts_restore() looks for them. Those that cannot be moved are installed again. */
 void df_init_artifacts_keep_providers(const struct df_context *c);
 
-/* Does without `init` or runs it, and sets has_plugins: header and fd are the bundle's; the lock file is in place. */
+/* Does without `init` or runs it, and sets has_plugins: header and fd are the bundle's; the lock
+ * file is in place. */
 int df_init_artifacts_restore(struct df_context *c, const cJSON *header, int fd,
                               struct df_err *err) DF_MUST_CHECK;
 

@@ -26,8 +26,9 @@ static char *name_in_gcs(const cJSON *config);
 
 static const struct bucket_type {
     const char *name;
-    /* Settings of the backend, and variables, that change whose credentials read the bucket, by which
-     * way, or with which key. They are not read here: without them another account would be asked. */
+    /* Settings of the backend, and variables, that change whose credentials read the bucket, by
+     * which way, or with which key. They are not read here: without them another account would be
+     * asked. */
     const char *unread[16], *unread_variables[8];
     const char *provider; /* of the integration that has credentials */
     const char *on[2];    /* the command that turns versioning on, before and after the bucket */

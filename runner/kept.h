@@ -11,10 +11,10 @@
 
 /* file: a JSON document {"state": as in the step document, "version": its id, or absent}. Prints
  * the content of that version as it is stored; without one {"versions": [{version, createdAt, size,
- * serial, lineage}]}, the newest first, at most DF_LIMIT_STATE_HISTORY, serial and lineage where the
- * content has them. After a failure prints {"reason", "message"}:
- * VersionsUnavailable for a type or a setting with which versions cannot be read, NoSuchVersion,
- * StateUnavailable. Returns the exit code. */
+ * serial, lineage}]}, the newest first, at most DF_LIMIT_STATE_HISTORY, serial and lineage where
+ * the content has them. After a failure prints {"reason", "message"}: VersionsUnavailable for a
+ * type or a setting with which versions cannot be read, NoSuchVersion, StateUnavailable. Returns
+ * the exit code. */
 int df_kept_command(const char *file);
 
 #endif

@@ -6,9 +6,11 @@
 
 #include "runner/context.h"
 
-/* state: of type managed, as in the step document. A spawner that does not answer is asked again. */
+/* state: of type managed, as in the step document. A spawner that does not answer is asked
+ * again. */
 
-/* *ret, which is empty before: the latest version as the tool stored it; nothing if there is none. */
+/* *ret, which is empty before: the latest version as the tool stored it; nothing if there is
+ * none. */
 int df_managed_get(const struct df_context *c, const cJSON *state, struct df_buf *ret,
                    struct df_err *err) DF_MUST_CHECK;
 

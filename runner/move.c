@@ -2,8 +2,9 @@
  * The tool works with one backend at a time, so the module is pointed at the old place, at the new
  * one, and at the old one again. Read df_move() at the end first.
  *
- * The copy is written by `state push`, which takes the lock of the new place. After a kill at any moment the old place is unchanged, and the
- * new one has nothing or this state: the move can be repeated.
+ * The copy is written by `state push`, which takes the lock of the new place. After a kill at any
+ * moment the old place is unchanged, and the new one has nothing or this state: the move can be
+ * repeated.
  */
 #include "runner/move.h"
 
@@ -59,8 +60,8 @@ static int open_places(struct move *m, struct df_err *err)
 
 #define SEED "{\"version\":4,\"serial\":1,\"lineage\":\"%s\",\"outputs\":{},\"resources\":[]}"
 
-/* `state push` gives the first state at a place a lineage of its own. So an empty state comes first,
- * and the real one replaces it. */
+/* `state push` gives the first state at a place a lineage of its own. So an empty state comes
+ * first, and the real one replaces it. */
 static int push_seed(struct move *m, struct df_err *err)
 {
     DF_FREE char *file = df_fs_join(m->c->dirs->secret, "seed.tfstate");
@@ -136,8 +137,8 @@ static int check_source(struct move *m, struct df_err *err)
 
 /* ---- the move ---- */
 
-/* `push` to a file keeps the lineage, and encrypts the state if the module says so. The spawner gets
- * that file. */
+/* `push` to a file keeps the lineage, and encrypts the state if the module says so. The spawner
+ * gets that file. */
 static int store_managed(struct move *m, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *doc = NULL;

@@ -8,8 +8,8 @@
 #include "runner/context.h"
 
 /* Reasons: StateLocked, StateExists (the new place has another state), StateMoveFailed (the copy
- * differs, or somebody wrote the old place meanwhile), and those of df_failure_explain(). The result
- * has `state`: lineage and serial at the old place. */
+ * differs, or somebody wrote the old place meanwhile), and those of df_failure_explain(). The
+ * result has `state`: lineage and serial at the old place. */
 int df_move(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
 
 #endif

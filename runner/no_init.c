@@ -10,8 +10,8 @@
 
 /* ---- the module ---- */
 
-/* Blocks that need no provider, and resources of the one that is built in. A `terraform` block may ask
- * for providers or for another version: the tool says so. */
+/* Blocks that need no provider, and resources of the one that is built in. A `terraform` block may
+ * ask for providers or for another version: the tool says so. */
 static bool needs_nothing(const struct df_hcl_block *b)
 {
     static const char *const plain[] = {"variable", "output",  "locals", "terraform",
@@ -40,8 +40,8 @@ static bool is_simple(const struct df_context *c)
 
 /* ---- the note ---- */
 
-/* Where the note for this tool is kept, below the cache or the records of the image. The caller frees. NULL:
- * nowhere, because there is no such directory or no memory. */
+/* Where the note for this tool is kept, below the cache or the records of the image. The caller
+ * frees. NULL: nowhere, because there is no such directory or no memory. */
 static char *kept_path(const struct df_context *c, const char *directory)
 {
     char version[DF_VERSION_TEXT];

@@ -3,10 +3,10 @@
  * provider but those built in, no other modules, the managed state. Starting the tool takes longer
  * than anything that such an `init` does.
  *
- * The note is the same for each such module; each version of the tool has its own. An image has that of
- * its tool (image_records.h). Otherwise the first `init` of a version leaves it in
- * `<tools.cacheDirectory>/notes`. It is checked like one that was just made, because others may write
- * there. If the tool asks for an `init` nevertheless, it has changed nothing and gets it.
+ * The note is the same for each such module; each version of the tool has its own. An image has
+ * that of its tool (image_records.h). Otherwise the first `init` of a version leaves it in
+ * `<tools.cacheDirectory>/notes`. It is checked like one that was just made, because others may
+ * write there. If the tool asks for an `init` nevertheless, it has changed nothing and gets it.
  * Thread rule: main thread.
  */
 #ifndef DF_RUNNER_NO_INIT_H

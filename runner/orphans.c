@@ -113,8 +113,8 @@ static bool kill_next(struct processes *p)
 }
 
 /* Parents before their children: who is killed can neither fork nor give the pid of its child away,
- * so the signal hits no other process. A child mostly has a greater pid than its parent, so that one
- * turn finds nearly all. What was forked behind the list is of the next pass. */
+ * so the signal hits no other process. A child mostly has a greater pid than its parent, so that
+ * one turn finds nearly all. What was forked behind the list is of the next pass. */
 static void kill_descendants(void)
 {
     DF_CLEANUP(processes_free) struct processes all = {0};

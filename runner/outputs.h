@@ -9,14 +9,15 @@
 #include "runner/context.h"
 
 /* Uploads the output of `output -json` as the artifact "outputs", with a member "shown" for a value
- * that has a secret, unless it is sensitive as a whole. Does nothing for managed state, whose outputs
- * the spawner reads itself. For a step that ends at another place than its outputs are at. */
+ * that has a secret, unless it is sensitive as a whole. Does nothing for managed state, whose
+ * outputs the spawner reads itself. For a step that ends at another place than its outputs are
+ * at. */
 void df_outputs_keep(struct df_context *c);
 
-/* To be called at the end of each step, when its result cannot be lost any more: it may wait for the
- * spawner until the step's deadline. If has_outputs, the same as df_outputs_keep(). Managed state:
- * masks those outputs that were not masked yet (artifact "shown"), whoever wrote them; until then the
- * spawner shows them to nobody but admins. Nothing if the tool did not run. */
+/* To be called at the end of each step, when its result cannot be lost any more: it may wait for
+ * the spawner until the step's deadline. If has_outputs, the same as df_outputs_keep(). Managed
+ * state: masks those outputs that were not masked yet (artifact "shown"), whoever wrote them; until
+ * then the spawner shows them to nobody but admins. Nothing if the tool did not run. */
 void df_outputs_deliver(struct df_context *c);
 
 #endif

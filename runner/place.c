@@ -86,8 +86,8 @@ static int run_logged(struct df_context *c, const struct df_place *p, const char
 }
 
 /* Fails if somebody holds the lock: no command of the tool only looks at it. This one takes and
- * releases it, and writes nothing, because the state has no such address. Messages do not name it: a
- * reader would think that something was tainted. */
+ * releases it, and writes nothing, because the state has no such address. Messages do not name it:
+ * a reader would think that something was tainted. */
 int df_place_check_unlocked(struct df_context *c, const struct df_place *p, struct df_err *err)
 {
     static const char *const words[] = {"taint",

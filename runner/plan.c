@@ -1,7 +1,7 @@
 /*
- * Runs `init` (no_init.h), `plan` and `show`, and uploads the bundle. `show -json` takes half as long as
- * the plan, so it is started together with the plan and waits at a gate (tofu/gate.h) for the plan
- * file. Read df_plan() at the end first.
+ * Runs `init` (no_init.h), `plan` and `show`, and uploads the bundle. `show -json` takes half as
+ * long as the plan, so it is started together with the plan and waits at a gate (tofu/gate.h) for
+ * the plan file. Read df_plan() at the end first.
  */
 #include "runner/plan.h"
 
@@ -298,7 +298,8 @@ static int store_plan(struct df_context *c, const struct paths *f,
     return df_context_mark(c, "stored", df_real_us(), err);
 }
 
-/* The spawner refuses a run that found the state of somebody else: its outputs are not the executor's. */
+/* The spawner refuses a run that found the state of somebody else: its outputs are not the
+ * executor's. */
 static bool is_own_state(const struct df_context *c)
 {
     struct df_err why = {0};

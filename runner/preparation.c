@@ -50,7 +50,8 @@ static void get_source(struct df_preparation *p)
         df_info("the source is not ready: %s", why.message);
 }
 
-/* Without a plan it is one of those that are installed, which need not be asked for their version again. */
+/* Without a plan it is one of those that are installed, which need not be asked for their version
+ * again. */
 static void get_tool(const struct df_preparation *p)
 {
     struct df_tool tool = {0};
@@ -162,8 +163,8 @@ void df_preparation_end(struct df_preparation *p, const cJSON *step, const struc
     cJSON_DeleteItemFromObjectCaseSensitive(p->doc, "expected"); /* no source is that of a plan */
 }
 
-/* Is it the plan's, and as it was fetched? The digest of a plan leaves out `.git` and `.terraform`, and
- * the fetch has removed those of others. */
+/* Is it the plan's, and as it was fetched? The digest of a plan leaves out `.git` and `.terraform`,
+ * and the fetch has removed those of others. */
 static bool is_planned(const struct df_preparation *p)
 {
     const char *commit = df_json_str(p->doc, "expected.commit");

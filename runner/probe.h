@@ -26,9 +26,9 @@ struct df_probe_options {
     const char *tools;        /* JSON: the member of a step document; or NULL */
 };
 
-/* The handoff may have more members: `leader`, the URL of the replica that leads (report/link.h), and
- * `step`, for the wall (trial.h).
- * Returns the exit code: 0 once a report was written, even if checks failed. */
+/* The handoff may have more members: `leader`, the URL of the replica that leads (report/link.h),
+ * and `step`, for the wall (trial.h). Returns the exit code: 0 once a report was written, even if
+ * checks failed. */
 int df_probe(const struct df_probe_options *o);
 
 #endif

@@ -1,6 +1,6 @@
 /*
- * pull.h - what the module's backend, as it is set up, says of the state. A dry run, which reads without
- * a lock, reads again what was being written (torn.h). Thread rule: main thread.
+ * pull.h - what the module's backend, as it is set up, says of the state. A dry run, which reads
+ * without a lock, reads again what was being written (torn.h). Thread rule: main thread.
  */
 #ifndef DF_RUNNER_PULL_H
 #define DF_RUNNER_PULL_H

@@ -15,7 +15,8 @@
 int df_secrets_collect(const cJSON *step, const struct df_hcl_module *module,
                        struct df_strs *values, struct df_err *err) DF_MUST_CHECK;
 
-/* Adds those values that the module's code was given, without the credentials of the step itself. */
+/* Adds those values that the module's code was given, without the credentials of the step
+ * itself. */
 int df_secrets_given(const cJSON *step, struct df_strs *values, struct df_err *err) DF_MUST_CHECK;
 
 /* What the step masks until its module is known, and its identity tokens. Reason InvalidStep if a

@@ -50,8 +50,8 @@ static int find_command(const struct df_context *c, size_t *ret, struct df_err *
         name ? name : "");
 }
 
-/* Fetches the state that an earlier step could not store, and adds its file to the command. The tool
- * refuses it if the stored state has another lineage or a higher serial. */
+/* Fetches the state that an earlier step could not store, and adds its file to the command. The
+ * tool refuses it if the stored state has another lineage or a higher serial. */
 static int add_errored(struct df_context *c, struct df_strs *args, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->dirs->secret, "errored.tfstate");

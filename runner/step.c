@@ -1,8 +1,8 @@
 /*
  * From the handoff to the result: df_step() at the end receives the step (step_start) and runs it
  * (step_run). After the claim every end has a result; a failure before it is only logged. A standby
- * runner waits for its step, and may get none. The pod of a plan may stay for its apply: step_follow()
- * receives it, and step_run() runs it.
+ * runner waits for its step, and may get none. The pod of a plan may stay for its apply:
+ * step_follow() receives it, and step_run() runs it.
  */
 #include "runner/step.h"
 
@@ -409,8 +409,8 @@ static int step_run(struct run *r)
     return code;
 }
 
-/* Gets the document of the step that the report is for; none if a runner that waits was given no step.
- * started_us: 0: the wait for the step is no part of it. */
+/* Gets the document of the step that the report is for; none if a runner that waits was given no
+ * step. started_us: 0: the wait for the step is no part of it. */
 static int receive(struct run *r, int64_t started_us, struct df_err *err)
 {
     df_report_heed(r->report, df_stop_flag(r->stop));
@@ -471,8 +471,8 @@ static int forget_step(struct run *r, struct df_err *err)
     return df_context_renew(&r->context, err) < 0 ? -1 : df_dirs_renew(&r->dirs, err);
 }
 
-/* Waits for the apply of this plan, for which nothing of the plan is needed, and claims it. False: the
- * pod ends, and the apply, if there is one, gets a pod of its own. */
+/* Waits for the apply of this plan, for which nothing of the plan is needed, and claims it. False:
+ * the pod ends, and the apply, if there is one, gets a pod of its own. */
 static bool step_follow(struct run *r)
 {
     DF_FREE char *plan = strdup(df_json_str(r->doc, "uid"));

@@ -29,8 +29,8 @@ void df_stop_block(void);
 int df_stop_new(int over_fd, struct df_stop **ret, struct df_err *err) DF_MUST_CHECK;
 void df_stop_free(struct df_stop *s); /* NULL is fine */
 
-/* For another step in this process: another over_fd, no time limit, and no cause but a signal, which
- * counts for every step. *s and what was asked of it stay valid. */
+/* For another step in this process: another over_fd, no time limit, and no cause but a signal,
+ * which counts for every step. *s and what was asked of it stay valid. */
 int df_stop_renew(struct df_stop *s, int over_fd, struct df_err *err) DF_MUST_CHECK;
 
 /* Sets the time limit, from now. */

@@ -21,8 +21,8 @@ int df_tool_run(struct df_context *c, const struct df_strs *args, enum df_comman
                 bool is_brief, struct df_buf *tail, int *ret_code,
                 struct df_err *err) DF_MUST_CHECK;
 
-/* The first error in a text that the tool printed (df_failure_from_text()), without colours. Secrets
- * are masked before it is cut to the size of its places. */
+/* The first error in a text that the tool printed (df_failure_from_text()), without colours.
+ * Secrets are masked before it is cut to the size of its places. */
 void df_tool_read_failure(const struct df_context *c, const char *text, struct df_failure *ret);
 
 /* Fails with the meaning of f, the error of the tool's command `words`: df_failure_explain(). Notes
@@ -30,8 +30,8 @@ void df_tool_read_failure(const struct df_context *c, const char *text, struct d
 int df_tool_failed(struct df_context *c, const struct df_failure *f, const char *words,
                    const char *fallback, struct df_err *err);
 
-/* The same for a command whose output nobody has seen (df_command_start()). errors: the file with its
- * stderr, which goes to the log. */
+/* The same for a command whose output nobody has seen (df_command_start()). errors: the file with
+ * its stderr, which goes to the log. */
 int df_tool_failed_aside(struct df_context *c, const char *errors, const char *words,
                          const char *fallback, struct df_err *err);
 

@@ -1,7 +1,7 @@
 /*
- * torn.h - a dry run takes no lock. Where dayfly keeps the state, it is read as a whole; but the tool's
- * backend `local` writes its file in place: it is empty, then a part, then whole. Then the state is
- * read again. Thread rule: main thread.
+ * torn.h - a dry run takes no lock. Where dayfly keeps the state, it is read as a whole; but the
+ * tool's backend `local` writes its file in place: it is empty, then a part, then whole. Then the
+ * state is read again. Thread rule: main thread.
  */
 #ifndef DF_RUNNER_TORN_H
 #define DF_RUNNER_TORN_H

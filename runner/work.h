@@ -1,7 +1,7 @@
 /*
  * work.h - whose step it is: what differs between a step of a run of dayfly and one that another
- * system gave. Each has a row. step.c finds it once, from the step document, and the context has it:
- * who needs to know something asks the row, and never which row it is.
+ * system gave. Each has a row. step.c finds it once, from the step document, and the context has
+ * it: who needs to know something asks the row, and never which row it is.
  *
  * Thread rule: main thread.
  */
@@ -49,8 +49,8 @@ struct df_work {
                 struct df_err *err);
     void (*close)(void *data); /* after the report is freed */
 
-    /* Writes the last lines of the log, from c->outcome. is_known: the step succeeded, or the tool has
-     * said why it failed. */
+    /* Writes the last lines of the log, from c->outcome. is_known: the step succeeded, or the tool
+     * has said why it failed. */
     void (*note_end)(const struct df_context *c, bool is_known);
 };
 

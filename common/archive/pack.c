@@ -1,7 +1,7 @@
 /*
  * Writes a tar by hand: libarchive's writers drag in libraries that its readers do not need. Blocks
- * of 512 bytes; a name or target of more than 100 bytes is an entry of its own before (GNU's 'L' and
- * 'K').
+ * of 512 bytes; a name or target of more than 100 bytes is an entry of its own before (GNU's 'L'
+ * and 'K').
  */
 #include "common/archive/pack.h"
 

@@ -37,7 +37,8 @@ int df_tree_walk_at(int directory, df_tree_visitor visit, void *arg,
 int df_tree_link_stays(int root, const char *path, struct df_err *err) DF_MUST_CHECK;
 
 #define DF_TREE_LISTING 256
-/* The entries at the top but .git, for a message: "a, b/, c"; the last ones may be left out. Returns out. */
+/* The entries at the top but .git, for a message: "a, b/, c"; the last ones may be left out.
+ * Returns out. */
 const char *df_tree_list(const char *directory, char out[DF_TREE_LISTING]);
 
 /* Removes the content of a directory. */

@@ -1,9 +1,9 @@
 /*
  * ustar.h - the header of a regular file in a tar archive (POSIX.1-1988 ustar), printed and parsed.
  *
- * For archives that dayfly writes and reads itself: a member is this header, its content, and zeros up
- * to the next block; two blocks of zeros end the archive. Sizes of 8 GiB and more are in base 256, as
- * GNU tar and libarchive write them. Thread rule: pure functions.
+ * For archives that dayfly writes and reads itself: a member is this header, its content, and zeros
+ * up to the next block; two blocks of zeros end the archive. Sizes of 8 GiB and more are in base
+ * 256, as GNU tar and libarchive write them. Thread rule: pure functions.
  */
 #ifndef DF_USTAR_H
 #define DF_USTAR_H

@@ -8,7 +8,8 @@
  *   container     AWS_CONTAINER_CREDENTIALS_FULL_URI or _RELATIVE_URI (EKS Pod Identity, ECS)
  *   instance      the metadata service of an EC2 instance, version 2
  *
- * Keys that expire are fetched again five minutes before, others after a refusal. Thread rule: any thread.
+ * Keys that expire are fetched again five minutes before, others after a refusal. Thread rule: any
+ * thread.
  */
 #ifndef DF_AWS_CREDENTIALS_H
 #define DF_AWS_CREDENTIALS_H
@@ -31,11 +32,12 @@ void df_aws_credentials_free(struct df_aws_credentials *c); /* NULL is fine */
 int df_aws_credentials_get(struct df_aws_credentials *c, struct df_aws_keys *ret,
                            struct df_err *err) DF_MUST_CHECK;
 
-/* Appends where the keys come from, as words behind "from": "the profile \"x\" of FILE". No secret. */
+/* Appends where the keys come from, as words behind "from": "the profile \"x\" of FILE". No
+ * secret. */
 void df_aws_credentials_source(const struct df_aws_credentials *c, struct df_buf *out);
 
-/* A service did not accept these keys: expired, or replaced in the file that has them. True if there
- * are others now, with which a request may be repeated. The source is asked at most once in
+/* A service did not accept these keys: expired, or replaced in the file that has them. True if
+ * there are others now, with which a request may be repeated. The source is asked at most once in
  * DF_AWS_ASK_AGAIN_MS; the keys stay as they are where it does not answer. */
 bool df_aws_credentials_refused(struct df_aws_credentials *c, const struct df_aws_keys *keys);
 #define DF_AWS_ASK_AGAIN_MS 5000

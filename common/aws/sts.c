@@ -8,7 +8,7 @@
 
 enum { STS_MS = 10000 };
 
-/* ---- answers ---------------------------------------------------------------------------------- */
+/* ---- answers ---- */
 
 /* What an answer has, whichever it is. */
 struct answer {
@@ -63,7 +63,7 @@ static int read_answer(const char *action, const struct df_http_response *res, s
                    *a->message ? ": " : "", a->message);
 }
 
-/* ---- a request -------------------------------------------------------------------------------- */
+/* ---- a request ---- */
 
 bool df_aws_region_is_good(const char *text)
 {
@@ -123,7 +123,7 @@ static int add_argument(struct df_buf *to, const char *name, const char *value, 
     return df_buf_check(to, err);
 }
 
-/* ---- the actions ------------------------------------------------------------------------------ */
+/* ---- the actions ---- */
 
 int df_sts_keys(const struct df_sts *sts, const char *action, const struct df_buf *arguments,
                 struct df_aws_keys *ret, struct df_err *err)

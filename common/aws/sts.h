@@ -8,8 +8,8 @@
 #include "common/aws/keys.h"
 #include "common/base/buf.h"
 
-/* True if the text can be a region: 1 to 32 of a-z, 0-9 and "-". It becomes a part of a host's name:
- * anything else could make it another host, which then gets the request. */
+/* True if the text can be a region: 1 to 32 of a-z, 0-9 and "-". It becomes a part of a host's
+ * name: anything else could make it another host, which then gets the request. */
 bool df_aws_region_is_good(const char *text);
 
 /* To whom requests go, and whose they are. Borrowed. */

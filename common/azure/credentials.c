@@ -1,6 +1,6 @@
 /*
- * The sources of tokens (an application with a federated token or a secret, a managed identity), then
- * the choice among all credentials.
+ * The sources of tokens (an application with a federated token or a secret, a managed identity),
+ * then the choice among all credentials.
  */
 #include "common/azure/credentials.h"
 
@@ -46,7 +46,7 @@ static const char *needed(const char *name, const char *with, struct df_err *err
     return value;
 }
 
-/* ---- an application --------------------------------------------------------------------------- */
+/* ---- an application ---- */
 
 /* The file is replaced by the cluster now and then. */
 static int read_assertion(const char *path, char **ret, struct df_err *err)
@@ -134,7 +134,7 @@ int df_azure_check_application(const struct df_azure_application *a, struct df_e
     return prove(&asking, "client_secret=", df_url_escape(a->secret), &t, err);
 }
 
-/* ---- a managed identity ------------------------------------------------------------------------ */
+/* ---- a managed identity ---- */
 
 static int get_by_identity(const char *resource, struct df_token *t, struct df_err *err)
 {
@@ -157,7 +157,7 @@ static int get_by_identity(const char *resource, struct df_token *t, struct df_e
     return df_oauth_ask(&q, &answer, err) < 0 ? -1 : df_oauth_take(answer, WHAT, t, err);
 }
 
-/* ---- the choice ---------------------------------------------------------------------------------- */
+/* ---- the choice ---- */
 
 static int fetch_for(const char *resource, struct df_token *ret, struct df_err *err)
 {

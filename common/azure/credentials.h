@@ -1,6 +1,6 @@
 /*
- * credentials.h - what opens a storage account of Azure, from where Azure's own programs take it. The
- * first of these that the environment offers decides:
+ * credentials.h - what opens a storage account of Azure, from where Azure's own programs take it.
+ * The first of these that the environment offers decides:
  *
  *   AZURE_STORAGE_KEY            the account's key: signs each request (shared_key.h)
  *   AZURE_STORAGE_SAS_TOKEN      a shared access signature: a part of each URL
@@ -53,9 +53,9 @@ int df_azure_check_application(const struct df_azure_application *a,
 /* A service refused this grant: the next get() fetches a token anew. */
 void df_azure_credentials_refused(struct df_azure_credentials *c, const struct df_azure_grant *g);
 
-/* A token for another service of Azure than Storage: resource is its id or URL, percent-encoded. The
- * environment decides as above, without the first two. The caller wipes and frees *ret. Fails as the
- * source of the token did. */
+/* A token for another service of Azure than Storage: resource is its id or URL, percent-encoded.
+ * The environment decides as above, without the first two. The caller wipes and frees *ret. Fails
+ * as the source of the token did. */
 int df_azure_token(const char *resource, char **ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

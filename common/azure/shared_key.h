@@ -19,8 +19,8 @@ struct df_azure_request {
     size_t query_len;
 };
 
-/* Appends the value of the header Authorization to out. key: the account's, in base64; USER if it is
- * not. */
+/* Appends the value of the header Authorization to out. key: the account's, in base64; USER if it
+ * is not. */
 int df_azure_sign(const struct df_azure_request *r, const char *account, const char *key,
                   struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
 

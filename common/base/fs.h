@@ -40,8 +40,8 @@ int df_fs_write_all(int fd, const void *bytes, size_t n, struct df_err *err) DF_
 int df_fs_write_at(int fd, int64_t offset, const void *bytes, size_t n,
                    struct df_err *err) DF_MUST_CHECK;
 
-/* Copies the rest of one open file to another, and takes its bytes off *left. Class LIMIT without an
- * os_errno if there are more; a full disk has one. left NULL: no limit. */
+/* Copies the rest of one open file to another, and takes its bytes off *left. Class LIMIT without
+ * an os_errno if there are more; a full disk has one. left NULL: no limit. */
 int df_fs_copy(int from, int to, int64_t *left, struct df_err *err) DF_MUST_CHECK;
 
 /* Replaces path by a file with this content: temporary file beside it, fsync, rename, fsync of the
@@ -61,8 +61,8 @@ int df_fs_write(const char *path, const void *bytes, size_t n, mode_t mode,
  * closes it. */
 int df_fs_unnamed(const char *directory, int *ret_fd, struct df_err *err) DF_MUST_CHECK;
 
-/* Opens a lock file, makes it if there is none, and waits until this process alone has the lock. The
- * caller closes *ret_fd, which gives the lock back. */
+/* Opens a lock file, makes it if there is none, and waits until this process alone has the lock.
+ * The caller closes *ret_fd, which gives the lock back. */
 int df_fs_lock(const char *path, mode_t mode, int *ret_fd, struct df_err *err) DF_MUST_CHECK;
 
 /* fsync of a directory, so that names made or removed in it are durable. */
@@ -75,8 +75,8 @@ int df_fs_mkdirs(const char *path, mode_t mode, struct df_err *err) DF_MUST_CHEC
  * that their owner may not write (module caches) are made writable first. */
 int df_fs_remove_tree(const char *path, struct df_err *err) DF_MUST_CHECK;
 
-/* Replaces whatever is at path (a link, a fifo, a tree) by an empty directory (0700); its parents are
- * created. */
+/* Replaces whatever is at path (a link, a fifo, a tree) by an empty directory (0700); its parents
+ * are created. */
 int df_fs_renew_dir(const char *path, struct df_err *err) DF_MUST_CHECK;
 
 /* a/b; the caller frees; NULL on no memory, or if one of them is NULL. */

@@ -66,8 +66,8 @@
 #define DF_LIMIT_TOKEN (16 * DF_KIB) /* a bearer token: JWTs with many groups are long */
 #define DF_LIMIT_CALLER 63           /* the caller's name, as the audit trail stores it */
 #define DF_LIMIT_STAMP 253           /* a user name of Kubernetes that a document keeps */
-/* Deletions that the webhook told and nobody audited yet, as of `kubectl delete --all` of a team; one
- * that another webhook refuses is never audited. */
+/* Deletions that the webhook told and nobody audited yet, as of `kubectl delete --all` of a team;
+ * one that another webhook refuses is never audited. */
 #define DF_LIMIT_DELETIONS 1024
 #define DF_LIMIT_DELETION_SECONDS 3600
 /* An AdmissionReview: two versions of a resource. Anybody may send one, so DF_LIMIT_HTTP_FOREIGN of

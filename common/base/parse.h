@@ -29,8 +29,8 @@ bool df_has_control(const char *s);
 /* The length of the UTF-8 character that begins with this byte; 0 if none begins so. */
 size_t df_utf8_length(unsigned char c);
 
-/* What Windows has made of a text that should be UTF-8, with the way out: it is UTF-16, or begins with a
- * byte order mark ("is UTF-16, ..."). NULL: nothing. */
+/* What Windows has made of a text that should be UTF-8, with the way out: it is UTF-16, or begins
+ * with a byte order mark ("is UTF-16, ..."). NULL: nothing. */
 const char *df_text_fault(const char *s, size_t n);
 
 /* True if the n bytes are well-formed UTF-8 (RFC 3629, no surrogates, no overlong forms). */

@@ -1,6 +1,6 @@
 /*
- * periodic.h - a thread that does something again and again, with a pause before each time. Thread rule:
- * start and stop in one thread.
+ * periodic.h - a thread that does something again and again, with a pause before each time. Thread
+ * rule: start and stop in one thread.
  */
 #ifndef DF_PERIODIC_H
 #define DF_PERIODIC_H

@@ -21,9 +21,9 @@ struct df_retry df_retry_begin(int64_t ms, const volatile bool *stop);
 /* After an attempt that succeeded, for the listener. */
 void df_retry_succeeded(const struct df_retry *p);
 
-/* After an attempt that failed with why: true, after a pause, if it shall be repeated. False: why is
- * not RETRY, the time is over, or stop is set. The pause grows from half a second to ten, and is as
- * long as a busy peer asked for, up to a minute. */
+/* After an attempt that failed with why: true, after a pause, if it shall be repeated. False: why
+ * is not RETRY, the time is over, or stop is set. The pause grows from half a second to ten, and is
+ * as long as a busy peer asked for, up to a minute. */
 bool df_retry_again(struct df_retry *p, const struct df_err *why);
 
 #endif

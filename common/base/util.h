@@ -104,8 +104,8 @@ static inline bool df_stopped(const volatile bool *flag)
 /* Compares two secrets of equal length in constant time; unequal lengths are unequal at once. */
 bool df_secret_equal(const char *a, const char *b);
 
-/* realloc() for what may be secret: the first `used` bytes are kept, and wiped in the old memory. NULL
- * if there is no memory; the old one stays as it is then. */
+/* realloc() for what may be secret: the first `used` bytes are kept, and wiped in the old memory.
+ * NULL if there is no memory; the old one stays as it is then. */
 void *df_realloc_wiped(void *old, size_t used, size_t size) DF_MUST_CHECK;
 
 /* Overwrites a secret text with zeros, frees it, and leaves NULL. */

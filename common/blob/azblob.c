@@ -1,6 +1,6 @@
 /*
- * The protocol of a driver (driver.h) that speaks the REST API of Azure Blob Storage. Every object is
- * one block blob; a version is its ETag. First failures, then an attempt, lists, opening.
+ * The protocol of a driver (driver.h) that speaks the REST API of Azure Blob Storage. Every object
+ * is one block blob; a version is its ETag. First failures, then an attempt, lists, opening.
  */
 #include "common/blob/azblob.h"
 
@@ -112,7 +112,7 @@ static int recover(struct df_driver *d, const struct df_driver_call *c,
                : df_err_pass(err, why);
 }
 
-/* ---- an attempt ------------------------------------------------------------------------------- */
+/* ---- an attempt ---- */
 
 /* What is said of one request twice: in its headers and in what is signed. */
 struct head {
@@ -222,7 +222,7 @@ static int attempt(struct df_driver_attempt *a, struct df_err *err)
     return 0;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ---- */
 
 static void ask_for_page(struct df_driver_call *c, const char *prefix, const char *after)
 {
@@ -255,7 +255,7 @@ static int read_page(struct df_driver_page *p, const struct df_buf *body, struct
     return df_driver_xml_page(p, &words, body, err);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static void free_azblob(struct df_driver *d)
 {

@@ -38,8 +38,8 @@ struct df_blob_ops {
     int (*open_read)(struct df_blob *b, const char *key, int *ret_fd, int64_t *ret_size,
                      struct df_err *err);
     int (*size)(struct df_blob *b, const char *key, int64_t *ret_size, struct df_err *err);
-    /* c NULL: whatever it is. *ret is DF_BLOB_STAYS at first, and DF_BLOB_REMOVED once the removal is
-     * tried, even if it fails. */
+    /* c NULL: whatever it is. *ret is DF_BLOB_STAYS at first, and DF_BLOB_REMOVED once the removal
+     * is tried, even if it fails. */
     int (*remove)(struct df_blob *b, const char *key, const struct df_blob_condition *c,
                   enum df_blob_removal *ret, struct df_err *err);
     int (*list)(struct df_blob *b, const char *prefix, struct df_strs *out, struct df_err *err);

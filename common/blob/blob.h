@@ -52,27 +52,28 @@ static inline void df_cleanup_blob(struct df_blob **b)
 struct df_blob_service {
     const char *place; /* for messages: "s3://bucket/prefix" */
     bool is_remote;    /* df_blob_probe() asks the store even if nothing failed before */
-    /* What is worth a line of the log: reads or writes begin to fail (cls: how), or work again (NONE);
-     * or a sweep left chunks whose head does not open (RETRY: it comes again), once for each such state.
-     * In the thread of the call that found it, with no lock held. */
+    /* What is worth a line of the log: reads or writes begin to fail (cls: how), or work again
+     * (NONE); or a sweep left chunks whose head does not open (RETRY: it comes again), once for
+     * each such state. In the thread of the call that found it, with no lock held. */
     void (*tell)(void *arg, enum df_err_class cls, const char *message);
     void *arg; /* borrowed */
 };
 
-/* To be called once when a service has started, before other threads use b. From now on what the store
- * refuses (DENIED: rights, keys; USER: a bucket that is gone) becomes RETRY with the reason
- * StorageRefused: it is no fault of the service's caller, and may be over without a restart. Whether
- * the store can be read and written is remembered. place is copied. */
+/* To be called once when a service has started, before other threads use b. From now on what the
+ * store refuses (DENIED: rights, keys; USER: a bucket that is gone) becomes RETRY with the reason
+ * StorageRefused: it is no fault of the service's caller, and may be over without a restart.
+ * Whether the store can be read and written is remembered. place is copied. */
 int df_blob_serve(struct df_blob *b, const struct df_blob_service *service,
                   struct df_err *err) DF_MUST_CHECK;
 
 /* 0: the last read and the last write were answered; or there was none, or no df_blob_serve(). Else
- * RETRY: what cannot be done, where, since when, and why; os_errno is that of the failure. Sends no request. Thread rule: any. */
+ * RETRY: what cannot be done, where, since when, and why; os_errno is that of the failure. Sends no
+ * request. Thread rule: any. */
 int df_blob_check(struct df_blob *b, struct df_err *err) DF_MUST_CHECK;
 
-/* Tries the store when no request does: one read, if it is remote or reads failed last; the owner of a
- * remote one; the put and removal of one small blob, if writes failed last. df_blob_check() has the
- * result. Takes as long as the store lets it wait. Thread rule: one thread. */
+/* Tries the store when no request does: one read, if it is remote or reads failed last; the owner
+ * of a remote one; the put and removal of one small blob, if writes failed last. df_blob_check()
+ * has the result. Takes as long as the store lets it wait. Thread rule: one thread. */
 void df_blob_probe(struct df_blob *b);
 
 /* The reason of what is refused since another installation has the bucket. */
@@ -116,14 +117,15 @@ int df_blob_delete(struct df_blob *b, const char *key, struct df_err *err) DF_MU
 /* Whether a blob may go. */
 struct df_blob_condition {
     size_t max; /* bytes of its content; more: class LIMIT */
-    /* False: it stays. Asked again when the content was another one in the meantime: the last answer
-     * counts. */
+    /* False: it stays. Asked again when the content was another one in the meantime: the last
+     * answer counts. */
     bool (*agrees)(void *arg, const struct df_buf *content);
     void *arg;
 };
 enum df_blob_removal { DF_BLOB_REMOVED, DF_BLOB_ABSENT, DF_BLOB_STAYS };
-/* Removes what agrees() agreed to (c NULL: whatever is there), and nothing that somebody else put in its place meanwhile. For that
- * a blob that this process created is not read again; but it stays only for what is stored now. */
+/* Removes what agrees() agreed to (c NULL: whatever is there), and nothing that somebody else put
+ * in its place meanwhile. For that a blob that this process created is not read again; but it stays
+ * only for what is stored now. */
 int df_blob_delete_if(struct df_blob *b, const char *key, const struct df_blob_condition *c,
                       enum df_blob_removal *ret, struct df_err *err) DF_MUST_CHECK;
 /* Everything below prefix (a whole directory), and the directory. Absent is success. */
@@ -137,8 +139,9 @@ struct df_blob_info {
     int64_t size; /* what it takes in a directory or bucket; in a cluster the size of its content */
     int64_t changed_us; /* by the store's clock; in a cluster: since when it exists */
 };
-/* Calls visit for each blob below prefix ("" for all), in no order, without reading any. visit returns
- * -1 with err to end the walk. A blob that is changed or removed meanwhile may be left out. */
+/* Calls visit for each blob below prefix ("" for all), in no order, without reading any. visit
+ * returns -1 with err to end the walk. A blob that is changed or removed meanwhile may be left
+ * out. */
 typedef int (*df_blob_visit)(void *arg, const struct df_blob_info *info, struct df_err *err);
 int df_blob_each(struct df_blob *b, const char *prefix, df_blob_visit visit, void *arg,
                  struct df_err *err) DF_MUST_CHECK;

@@ -2,8 +2,8 @@
  * The object store in a bucket (objects.h), over any driver (bucket.h): heads/<key> and
  * chunks/<name>, everything sealed before it leaves. First heads, then chunks, lists, opening.
  *
- * A driver's request whose answer is lost may have been executed. So each attempt is repeated, and a
- * put of a head that then meets another version looks whether that is its own.
+ * A driver's request whose answer is lost may have been executed. So each attempt is repeated, and
+ * a put of a head that then meets another version looks whether that is its own.
  */
 #include "common/blob/bucket.h"
 
@@ -211,8 +211,8 @@ struct listing {
     bool failed; /* the sink */
 };
 
-/* Chunks of one blob: the head must be read for them. If the store answers and it does not open, its
- * name stands for all of them: *damage says why. */
+/* Chunks of one blob: the head must be read for them. If the store answers and it does not open,
+ * its name stands for all of them: *damage says why. */
 static int read_chunks(struct bucket_objects *s, const char *key, const struct df_object_sink *sink,
                        struct df_strs *out, struct df_err *damage, struct df_err *err)
 {
@@ -331,8 +331,8 @@ static const struct df_blob_sizes usual_sizes = {.chunk = (int64_t)(1008 * DF_KI
                                                  .blob = (int64_t)DF_LIMIT_BLOB_BUCKET,
                                                  .at_once = 3};
 
-/* The object stays: so a refusal is the store's answer to the version, whatever became of the attempts
- * before. */
+/* The object stays: so a refusal is the store's answer to the version, whatever became of the
+ * attempts before. */
 static bool refuses_to_remove(struct df_bucket *b, const char *name,
                               const struct df_bucket_version *stale)
 {

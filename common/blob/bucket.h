@@ -1,7 +1,7 @@
 /*
- * bucket.h - what a cloud's object store does, for blobs: whole objects under names, and compare and
- * swap by version. bucket.c makes the object store of objects.h of it:
- * sealing, layout, repeated attempts. A driver (driver.h) makes each call once, and tells how it ended.
+ * bucket.h - what a cloud's object store does, for blobs: whole objects under names, and compare
+ * and swap by version. bucket.c makes the object store of objects.h of it: sealing, layout,
+ * repeated attempts. A driver (driver.h) makes each call once, and tells how it ended.
  *
  * Failures of every call, besides those it names:
  *   RETRY   no answer, or a temporary fault: the request may have been executed. retry_after_s as
@@ -62,8 +62,9 @@ struct df_bucket_ops {
      * *after (owned by the caller; NULL: at the start), which becomes NULL at the end. */
     int (*list)(struct df_bucket *b, const char *prefix, char **after,
                 const struct df_bucket_sink *sink, struct df_err *err);
-    /* The newest versions of this object, at most max (up to 1000), newest first, without marks that
-     * it was deleted. None: there was no such object. NULL: the driver cannot tell, as for the next. */
+    /* The newest versions of this object, at most max (up to 1000), newest first, without marks
+     * that it was deleted. None: there was no such object. NULL: the driver cannot tell, as for the
+     * next. */
     int (*list_kept)(struct df_bucket *b, const char *name, size_t max,
                      const struct df_bucket_kept_sink *sink, struct df_err *err);
     /* Appends the first n bytes of a version to out, or all of it if n is 0. NOT_FOUND. */
@@ -81,7 +82,8 @@ static inline int df_bucket_take(void *arg, const char *bytes, size_t n)
 struct df_bucket {
     const struct df_bucket_ops *ops;
     char *place; /* "s3://bucket/prefix", for messages; owned */
-    /* remove() honours a version. Some stores that speak S3 ignore it and remove whatever is there. */
+    /* remove() honours a version. Some stores that speak S3 ignore it and remove whatever is
+     * there. */
     bool removes_versions;
     bool is_hasty; /* atomic; df_bucket_hasten() */
 };
@@ -90,15 +92,16 @@ struct df_blob_bucket_options {
     const struct df_keyring *keys;     /* copied */
     const char *directory;             /* as of df_blob_chunked_open() */
     const struct df_blob_sizes *sizes; /* copied; NULL: those that suit a bucket */
-    /* The installation whose place it shall be (bucket_owner.h); NULL: it is only read, whoever's it
-     * is. */
+    /* The installation whose place it shall be (bucket_owner.h); NULL: it is only read, whoever's
+     * it is. */
     const char *owner;
     const char *former; /* the installation from which the owner takes the place over; or NULL */
 };
 
 /* The backend over this bucket. Takes ownership of bucket, also on failure. Sends some requests:
  * they prove that put() honours versions, and find out whether remove() does. USER if put() does
- * not, because then two writers could mix, and if the place is another installation's; else as the driver fails. */
+ * not, because then two writers could mix, and if the place is another installation's; else as the
+ * driver fails. */
 int df_blob_bucket_open(struct df_bucket *bucket, const struct df_blob_bucket_options *o,
                         struct df_blob **ret, struct df_err *err) DF_MUST_CHECK;
 

@@ -117,7 +117,7 @@ void df_bucket_owner_free(struct df_bucket_owner *o)
     free(o);
 }
 
-/* ---- looking again ---------------------------------------------------------------------------- */
+/* ---- looking again ---- */
 
 /* A mark that was removed is nobody's: the next start puts ours. One attempt: a write that follows
  * has its own. */

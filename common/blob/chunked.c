@@ -154,10 +154,10 @@ static void drop_chunks(struct df_objects *o, const struct df_blob_head *h, size
         (void)!o->ops->remove(o, NULL, df_blob_chunk_name(h, h->chunks.items[i]).text, NULL);
 }
 
-/* Is the stored head this one? curl sends a request again when a kept connection ends before its answer:
- * then the second is refused, although the first was done. Ids of chunks are random, so no other put
- * has them, and the size grows with each append. Heads without chunks need no such look: nothing that
- * they name can be dropped. */
+/* Is the stored head this one? curl sends a request again when a kept connection ends before its
+ * answer: then the second is refused, although the first was done. Ids of chunks are random, so no
+ * other put has them, and the size grows with each append. Heads without chunks need no such look:
+ * nothing that they name can be dropped. */
 static bool is_stored(const struct df_blob_head *h, const struct df_blob_head *stored)
 {
     bool is_same = h->chunks.len && h->chunks.len == stored->chunks.len && h->size == stored->size;
@@ -240,8 +240,8 @@ static int leave_chunks(struct putting *p, const struct df_blob_head *h, const s
     return df_strs_check(&p->left, err);
 }
 
-/* Most blobs are put once, so the first attempt assumes a new blob, or the one that this process put
- * before; for DF_BLOB_CREATE it is the only one. */
+/* Most blobs are put once, so the first attempt assumes a new blob, or the one that this process
+ * put before; for DF_BLOB_CREATE it is the only one. */
 static int put_once(struct df_blob *b, struct putting *p, struct df_err *err)
 {
     struct df_objects *o = objects_of(b);
@@ -273,7 +273,8 @@ static int put_once(struct df_blob *b, struct putting *p, struct df_err *err)
 }
 
 /* A put that was overtaken is done once more with chunks of its own: whoever replaced its head has
- * removed those that this head named. For DF_BLOB_CREATE it stays unknown whose blob was the first. */
+ * removed those that this head named. For DF_BLOB_CREATE it stays unknown whose blob was the
+ * first. */
 static int put_content(struct df_blob *b, const char *key, const struct content *c,
                        enum df_blob_how how, struct df_err *err)
 {

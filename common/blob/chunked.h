@@ -20,7 +20,8 @@ struct df_blob_chunked {
     struct df_blob blob;
     struct df_objects *objects;
     int64_t swept_ms; /* monotonic, atomic: of the last sweep for orphans */
-    /* Hash of the heads that did not open in it and that the service was told of; 0: none. Atomic. */
+    /* Hash of the heads that did not open in it and that the service was told of; 0: none.
+     * Atomic. */
     uint64_t told;
     /* What was put here last; both are empty if the store tells no versions. */
     struct df_blob_head_cache heads;    /* of blobs that grow or were created */
@@ -32,8 +33,8 @@ static inline struct df_blob_chunked *df_blob_chunked_of(struct df_blob *b)
     return (struct df_blob_chunked *)b; /* its first member */
 }
 
-/* Appends at most what out has room for. *ret: the head that was read, without a version if there is no
- * such blob. */
+/* Appends at most what out has room for. *ret: the head that was read, without a version if there
+ * is no such blob. */
 int df_blob_chunked_read(struct df_blob *b, const char *key, struct df_buf *out,
                          struct df_blob_head *ret, struct df_err *err) DF_MUST_CHECK;
 

@@ -9,11 +9,12 @@
 
 enum { IDLE_MS = 30000 };
 
-/* Bytes of an object that are received at once: with curl's own 16 KiB an object of 1 MiB takes 64 turns
- * of poll and recv, a tenth of what a download costs. In memory once for each request on its way. */
+/* Bytes of an object that are received at once: with curl's own 16 KiB an object of 1 MiB takes 64
+ * turns of poll and recv, a tenth of what a download costs. In memory once for each request on its
+ * way. */
 #define PIECE ((size_t)128 * DF_KIB)
 
-/* ---- an attempt ------------------------------------------------------------------------------- */
+/* ---- an attempt ---- */
 
 static void attempt_free(struct df_driver_attempt *a)
 {
@@ -67,7 +68,7 @@ int64_t df_driver_take_time(struct df_driver_attempt *a)
     return llabs(skew_us - a->skew_us);
 }
 
-/* ---- a call ----------------------------------------------------------------------------------- */
+/* ---- a call ---- */
 
 void df_driver_add_parameter(struct df_driver_call *c, const char *name, const char *value)
 {
@@ -180,7 +181,7 @@ enum df_err_class df_driver_class_of(int status)
     }
 }
 
-/* ---- the calls of bucket.h -------------------------------------------------------------------- */
+/* ---- the calls of bucket.h ---- */
 
 static int take_version(const struct df_driver *d, const char *name,
                         const struct df_http_response *res, struct df_bucket_version *ret,
@@ -239,8 +240,8 @@ static int remove_object(struct df_bucket *b, const char *name,
     return df_driver_send(df_driver_of(b), &c, &res, err);
 }
 
-/* Names that are not below the prefix, or not made of segments of safe characters, are not ours; in a
- * URL they could lead elsewhere. */
+/* Names that are not below the prefix, or not made of segments of safe characters, are not ours; in
+ * a URL they could lead elsewhere. */
 int df_driver_give(const struct df_driver_page *p, const char *whole, int64_t size, int64_t made_us,
                    struct df_err *err)
 {
@@ -291,7 +292,7 @@ static int get_kept(struct df_bucket *b, const char *name, const char *id, size_
     return df_driver_send(d, &c, &res, err) < 0 ? -1 : df_buf_check(out, err);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 int df_driver_check_prefix(const char *prefix, struct df_err *err)
 {
@@ -375,7 +376,7 @@ int df_driver_opened(struct df_driver *d, int result, struct df_bucket **ret, st
     return 0;
 }
 
-/* ---- where save() writes ---------------------------------------------------------------------- */
+/* ---- where save() writes ---- */
 
 int df_driver_file_begin(struct df_driver_file *f, int fd, int64_t max, struct df_err *err)
 {

@@ -1,8 +1,8 @@
 /*
  * driver.h - the driver of a bucket (bucket.h) in the object store of a cloud. A request is sent a
  * second time where other credentials, the other region or the store's time may be accepted; a
- * protocol may ask for more, where a refusal does not say enough. What differs from store to store is in a table: s3.c, gcs.c and azblob.c. Internal to
- * common/blob. Thread rule: any thread.
+ * protocol may ask for more, where a refusal does not say enough. What differs from store to store
+ * is in a table: s3.c, gcs.c and azblob.c. Internal to common/blob. Thread rule: any thread.
  */
 #ifndef DF_BLOB_DRIVER_H
 #define DF_BLOB_DRIVER_H
@@ -29,7 +29,7 @@ static inline struct df_driver *df_driver_of(struct df_bucket *b)
     return (struct df_driver *)b; /* its first member */
 }
 
-/* ---- a request -------------------------------------------------------------------------------- */
+/* ---- a request ---- */
 
 enum df_driver_op {
     DF_DRIVER_GET,
@@ -94,8 +94,8 @@ struct df_driver_protocol {
     struct df_driver_verb {
         const char *method, *word; /* word: for messages, before the name of an object */
     } verbs[DF_DRIVER_OPS];
-    /* A version is a generation, and print_url() puts it into the URL. Else it is an ETag, and stands in
-     * the headers If-Match and If-None-Match. */
+    /* A version is a generation, and print_url() puts it into the URL. Else it is an ETag, and
+     * stands in the headers If-Match and If-None-Match. */
     bool has_generations;
     /* Appends the URL of a call, without the parameters of its query. NULL: names are in it as they
      * are, behind the bucket's. */
@@ -143,8 +143,8 @@ int df_driver_give(const struct df_driver_page *p, const char *whole, int64_t si
 /* What a status of 300 and above means, unless the store's protocol says otherwise. */
 enum df_err_class df_driver_class_of(int status);
 
-/* Takes over the time of the answer as that of the store's clock. How far it is from what this attempt
- * took it for; 0: the answer has none. */
+/* Takes over the time of the answer as that of the store's clock. How far it is from what this
+ * attempt took it for; 0: the answer has none. */
 int64_t df_driver_take_time(struct df_driver_attempt *a);
 
 /* Where save() writes. */
@@ -161,7 +161,7 @@ int df_driver_file_take(void *arg, const char *bytes, size_t n);
 /* What prevented its end, after an answer. */
 int df_driver_file_end(const struct df_driver_file *f, struct df_err *err) DF_MUST_CHECK;
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 struct df_driver_options {
     const struct df_driver_protocol *protocol;
@@ -176,8 +176,8 @@ struct df_driver_options {
 int df_driver_init(struct df_driver *d, const struct df_driver_options *o,
                    struct df_err *err) DF_MUST_CHECK;
 
-/* The end of opening: hands d over as *ret; or, if result is -1, closes it and says where the place is
- * configured. */
+/* The end of opening: hands d over as *ret; or, if result is -1, closes it and says where the place
+ * is configured. */
 int df_driver_opened(struct df_driver *d, int result, struct df_bucket **ret,
                      struct df_err *err) DF_MUST_CHECK;
 

@@ -17,7 +17,8 @@ struct df_driver_xml_item {
     int64_t size, made_us; /* made_us: INT64_MAX if it is not known: not old */
 };
 
-/* How a store spells its lists: paths of elements, as df_xml_sink has them; NULL: it has none such. */
+/* How a store spells its lists: paths of elements, as df_xml_sink has them; NULL: it has none
+ * such. */
 struct df_driver_xml_words {
     const char *item, *name, *version, *size, *made, *more, *next;
     int (*read_time)(const char *text, int64_t *ret_us, struct df_err *err);

@@ -1,6 +1,7 @@
 /*
- * The protocol of a driver (driver.h) that speaks the JSON API of Google Cloud Storage. A version is an
- * object's generation. First failures, then an attempt, lists, versions of an object, opening.
+ * The protocol of a driver (driver.h) that speaks the JSON API of Google Cloud Storage. A version
+ * is an object's generation. First failures, then an attempt, lists, versions of an object,
+ * opening.
  */
 #include "common/blob/gcs.h"
 
@@ -107,8 +108,8 @@ static int look_for_object(struct df_driver *d, const char *name, bool *ret, str
     return 0;
 }
 
-/* A download that is refused with 404 has a plain text, as a page of anybody could, and does not tell a
- * missing object from a missing bucket. 0: it is there. */
+/* A download that is refused with 404 has a plain text, as a page of anybody could, and does not
+ * tell a missing object from a missing bucket. 0: it is there. */
 static int look_for(struct df_driver *d, const struct df_driver_call *download, struct df_err *err)
 {
     bool wants_version = download->query_len, is_there = false;
@@ -130,7 +131,7 @@ static int recover(struct df_driver *d, const struct df_driver_call *c,
     return is_download && look_for(d, c, err) < 0 ? -1 : df_err_pass(err, why);
 }
 
-/* ---- an attempt ------------------------------------------------------------------------------- */
+/* ---- an attempt ---- */
 
 static void add_name(const struct df_driver_attempt *a, struct df_buf *out)
 {
@@ -190,7 +191,7 @@ static int attempt(struct df_driver_attempt *a, struct df_err *err)
     return result;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ---- */
 
 static void ask_for_page(struct df_driver_call *c, const char *prefix, const char *after)
 {
@@ -226,7 +227,7 @@ static int read_page(struct df_driver_page *p, const struct df_buf *body, struct
     return df_str_set(&p->next, df_json_str(page, "nextPageToken"), err);
 }
 
-/* ---- versions of an object ---------------------------------------------------------------------- */
+/* ---- versions of an object ---- */
 
 /* The newest versions that were seen, in the order of their generations: the store lists the oldest
  * first. */
@@ -332,7 +333,7 @@ static int list_kept(struct df_driver *d, const char *whole, size_t max,
     return result;
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static void free_gcs(struct df_driver *d)
 {

@@ -1,9 +1,9 @@
 /*
- * head_cache.h - heads that this process put last: whoever appends next, replaces or removes the blob
- * need not read what was written here. Internal to common/blob.
+ * head_cache.h - heads that this process put last: whoever appends next, replaces or removes the
+ * blob need not read what was written here. Internal to common/blob.
  *
- * A head may be outdated when it is used: the store compares its version, and a put or a removal that
- * fails forgets it. In memory only; each name has one place, which it may share with others.
+ * A head may be outdated when it is used: the store compares its version, and a put or a removal
+ * that fails forgets it. In memory only; each name has one place, which it may share with others.
  * Thread rule: any thread.
  */
 #ifndef DF_BLOB_HEAD_CACHE_H
@@ -23,8 +23,8 @@ int df_blob_head_cache_init(struct df_blob_head_cache *c, size_t places,
                             struct df_err *err) DF_MUST_CHECK;
 void df_blob_head_cache_free(struct df_blob_head_cache *c); /* wipes */
 
-/* Takes the head of this key out. *ret: as of df_blob_head_new(), with key borrowed from the caller.
- * False: it is not here, and *ret is unchanged. */
+/* Takes the head of this key out. *ret: as of df_blob_head_new(), with key borrowed from the
+ * caller. False: it is not here, and *ret is unchanged. */
 bool df_blob_head_cache_take(struct df_blob_head_cache *c, const char *key,
                              struct df_blob_head *ret);
 /* Moves the head in, and clears *h. */

@@ -28,7 +28,7 @@ struct df_blob_health {
 
 static const char *const verbs[DF_BLOB_DIRECTIONS] = {"read", "written"};
 
-/* ---- what a failure says of the store ---------------------------------------------------------- */
+/* ---- what a failure says of the store ---- */
 
 /* Keys and sizes were checked before. So DENIED and USER of the store are about the service's own
  * location or credentials, and must not reach a caller as an answer about the caller's rights. */
@@ -62,7 +62,7 @@ static bool is_failure(const struct df_err *why)
     return is_of_store(why) && (why->cls == DF_ERR_RETRY || why->cls == DF_ERR_SYSTEM || is_full);
 }
 
-/* ---- what is told ------------------------------------------------------------------------------- */
+/* ---- what is told ---- */
 
 /* "12 min": in the largest unit of which there are two. */
 static void print_duration(int64_t us, char out[32])
@@ -135,7 +135,7 @@ void df_blob_health_note(struct df_blob_health *h, enum df_blob_direction direct
         tell_works(h, direction, failed_us);
 }
 
-/* ---- asking -------------------------------------------------------------------------------------- */
+/* ---- asking ---- */
 
 bool df_blob_health_fails(struct df_blob_health *h, enum df_blob_direction direction)
 {
@@ -174,7 +174,7 @@ int df_blob_health_check(struct df_blob_health *h, struct df_err *err)
     return fail_spell(h, both ? "read and written" : verbs[first == &writes], first, err);
 }
 
-/* ---- making --------------------------------------------------------------------------------------- */
+/* ---- making ---- */
 
 int df_blob_health_new(const struct df_blob_service *service, struct df_blob_health **ret,
                        struct df_err *err)

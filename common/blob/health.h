@@ -18,8 +18,8 @@ int df_blob_health_new(const struct df_blob_service *service, struct df_blob_hea
                        struct df_err *err) DF_MUST_CHECK;
 void df_blob_health_free(struct df_blob_health *h); /* NULL is fine */
 
-/* A call of the store ended like this. why: class NONE: with success. What the store refused becomes
- * RETRY StorageRefused. Tells the service if this changes something. */
+/* A call of the store ended like this. why: class NONE: with success. What the store refused
+ * becomes RETRY StorageRefused. Tells the service if this changes something. */
 void df_blob_health_note(struct df_blob_health *h, enum df_blob_direction direction,
                          struct df_err *why);
 

@@ -9,9 +9,9 @@
  * Failures are those of the store's own protocol, and:
  *   NOT_FOUND  there is no such object
  *   CONFLICT   the precondition does not hold, and nothing was changed; only then
- *   RETRY      no answer: the request may have been executed. With the reason DF_OBJECT_OVERTAKEN: a
- *              put of a head of which that is so, and now another one is there: either ours never was,
- *              or somebody replaced it, and removed its chunks
+ *   RETRY      no answer: the request may have been executed. With the reason DF_OBJECT_OVERTAKEN:
+ *              a put of a head of which that is so, and now another one is there: either ours never
+ *              was, or somebody replaced it, and removed its chunks
  *   SYSTEM     the object is damaged
  * Thread rule: any thread.
  */
@@ -27,8 +27,8 @@ struct df_objects;
 
 enum df_object_kind { DF_OBJECT_HEAD, DF_OBJECT_CHUNK };
 
-/* Memory of one thread for the chunks that it puts or gets one after the other: fresh pages for each
- * of them cost more than what is done with them. Wiped at the end. */
+/* Memory of one thread for the chunks that it puts or gets one after the other: fresh pages for
+ * each of them cost more than what is done with them. Wiped at the end. */
 struct df_object_work {
     struct df_buf plain, sealed;
 };
@@ -80,7 +80,8 @@ struct df_object_sink {
 
 struct df_object_ops {
     void (*close)(struct df_objects *o);
-    /* What is repeated after a failure is not repeated any more. NULL: the store repeats nothing. */
+    /* What is repeated after a failure is not repeated any more. NULL: the store repeats
+     * nothing. */
     void (*hasten)(struct df_objects *o);
 
     /* As df_blob_check_owner(); NULL: nobody can take the place over. */

@@ -1,6 +1,6 @@
 /*
- * The protocol of a driver (driver.h) that speaks S3. First failures, then an attempt, lists, versions
- * of an object, opening.
+ * The protocol of a driver (driver.h) that speaks S3. First failures, then an attempt, lists,
+ * versions of an object, opening.
  */
 #include "common/blob/s3.h"
 
@@ -125,7 +125,7 @@ static int fail_way(const struct s3 *s, struct df_err *err)
     return -1;
 }
 
-/* ---- an attempt ------------------------------------------------------------------------------- */
+/* ---- an attempt ---- */
 
 /* A clock that is wrong by more than a quarter of an hour would make every request invalid. */
 static void add_date(struct df_driver_attempt *a)
@@ -178,7 +178,7 @@ static int attempt(struct df_driver_attempt *a, struct df_err *err)
     return 0;
 }
 
-/* ---- lists ------------------------------------------------------------------------------------ */
+/* ---- lists ---- */
 
 static void ask_for_page(struct df_driver_call *c, const char *prefix, const char *after)
 {
@@ -251,7 +251,7 @@ static int list_kept(struct df_driver *d, const char *whole, size_t max,
     return df_driver_send(d, &c, &res, err) < 0 ? -1 : read_kept(&kept, &res.body, err);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static void free_s3(struct df_driver *d)
 {
@@ -299,7 +299,8 @@ static char *bucket_url(const struct df_s3_options *o)
                                    (int)(endpoint + n - host), host);
 }
 
-/* True for "https://10.0.0.1:9000" and "https://[::1]:9000": nothing can stand before such a host. */
+/* True for "https://10.0.0.1:9000" and "https://[::1]:9000": nothing can stand before such a
+ * host. */
 static bool is_address(const char *endpoint)
 {
     DF_FREE char *host = df_str_empty(endpoint) ? NULL : df_url_host(endpoint);

@@ -12,8 +12,8 @@ struct df_s3_options {
     const char *bucket;
     const char *prefix; /* segments as of a key; "" or NULL: the whole bucket is ours */
     const char *region; /* "eu-central-1" */
-    /* Used from when on the store said that region is wrong; or NULL. For stores whose region is not
-     * known: some take any, others their own only. */
+    /* Used from when on the store said that region is wrong; or NULL. For stores whose region is
+     * not known: some take any, others their own only. */
     const char *other_region;
     const char *endpoint; /* "https://minio.example:9000"; "" or NULL: AWS's of the region */
     const char *ca_file;  /* PEM; NULL: the system's */

@@ -1,7 +1,7 @@
 /*
  * changes.h - how many objects a plan or an apply changes, by kind. Whoever counts, stores, sums up
- * or shows such figures does it with these functions, which walk one table: a further kind of change
- * is a further row. Thread rule: pure functions, any thread.
+ * or shows such figures does it with these functions, which walk one table: a further kind of
+ * change is a further row. Thread rule: pure functions, any thread.
  */
 #ifndef DF_CHANGES_H
 #define DF_CHANGES_H
@@ -27,7 +27,8 @@ struct df_changes {
 
 /* The member of planSummary: "add". */
 const char *df_changes_name(enum df_changes_kind kind);
-/* The kind that the tool counts under this name in its `change_summary`; OTHER for an unknown one. */
+/* The kind that the tool counts under this name in its `change_summary`; OTHER for an unknown
+ * one. */
 enum df_changes_kind df_changes_kind_of(const char *counted);
 
 /* Of all kinds together. */
@@ -35,8 +36,8 @@ int64_t df_changes_total(const struct df_changes *c);
 
 /* All kinds as members of `summary`. */
 int df_changes_write(const struct df_changes *c, cJSON *summary, struct df_err *err) DF_MUST_CHECK;
-/* A member that is absent counts as 0. USER if one is no number from 0 to INT32_MAX; *ret is set then,
- * too, with 0 for that one. */
+/* A member that is absent counts as 0. USER if one is no number from 0 to INT32_MAX; *ret is set
+ * then, too, with 0 for that one. */
 int df_changes_read(const cJSON *summary, struct df_changes *ret, struct df_err *err);
 
 #define DF_CHANGES_WORDS 256 /* room for the words of all kinds */

@@ -1,11 +1,12 @@
 /*
  * jwt.h - signed tokens (RFC 7519) of RS256 and ES256, verified offline against a set of public
- * keys (RFC 7517), or signed; and those of a secret that both sides have. Pure: no clock, no network;
- * jwks.h brings the keys.
+ * keys (RFC 7517), or signed; and those of a secret that both sides have. Pure: no clock, no
+ * network; jwks.h brings the keys.
  *
  * The algorithm is bound to the kind of the key that the token names, or to the secret: `none`, an
- * HMAC where keys are public, and a key of another kind or curve are refused, whatever the signature. Header members that refer to keys
- * (jwk, jku, x5u) are ignored. Refusals have class DENIED and one of these reasons:
+ * HMAC where keys are public, and a key of another kind or curve are refused, whatever the
+ * signature. Header members that refer to keys (jwk, jku, x5u) are ignored. Refusals have class
+ * DENIED and one of these reasons:
  *   TokenTooLarge       longer than DF_LIMIT_TOKEN
  *   TokenMalformed      not three parts of base64url, not JSON, a claim of the wrong type, `crit`
  *   TokenDuplicateClaim the header or the payload has a duplicate member
@@ -53,8 +54,8 @@ int df_jwt_verify(const char *token, const struct df_jwk_set *keys, const struct
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Signs claims (an object) with an RSA key as RS256: the token that OAuth takes for keys of its own
- * (RFC 7523). key_pem: PKCS#8. kid: NULL: none. Adds the token to out, which the caller wipes. USER if
- * it is not an RSA key. */
+ * (RFC 7523). key_pem: PKCS#8. kid: NULL: none. Adds the token to out, which the caller wipes. USER
+ * if it is not an RSA key. */
 int df_jwt_sign(const cJSON *claims, const char *key_pem, const char *kid, struct df_buf *out,
                 struct df_err *err) DF_MUST_CHECK;
 

@@ -29,8 +29,8 @@ void df_keyring_wipe(struct df_keyring *r); /* empty afterwards */
 int df_keyring_seal(const struct df_keyring *r, const char *aad, const void *bytes, size_t n,
                     struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
 
-/* The index of the key that sealed this content, by its first bytes; r->len: none of the ring, or it is
- * not sealed. */
+/* The index of the key that sealed this content, by its first bytes; r->len: none of the ring, or
+ * it is not sealed. */
 size_t df_keyring_find(const struct df_keyring *r, const void *bytes, size_t n);
 
 /* Appends the opened bytes to out. DENIED: no key of the ring sealed them (reason "UnknownKey"), or

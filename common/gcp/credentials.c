@@ -27,7 +27,7 @@ static const char *env_or(const char *name, const char *otherwise)
     return df_str_empty(value) ? otherwise : value;
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files ---- */
 
 static const char *member(const cJSON *file, const char *path, struct df_err *err)
 {
@@ -37,7 +37,7 @@ static const char *member(const cJSON *file, const char *path, struct df_err *er
     return value;
 }
 
-/* ---- the key of a service account ---------------------------------------------------------------- */
+/* ---- the key of a service account ---- */
 
 static int make_assertion(const cJSON *file, const char *audience, struct df_buf *out,
                           struct df_err *err)
@@ -70,7 +70,7 @@ static int get_by_key(const cJSON *file, struct df_token *t, struct df_err *err)
     return df_oauth_ask(&q, &answer, err) < 0 ? -1 : df_oauth_take(answer, WHAT, t, err);
 }
 
-/* ---- workload identity federation ----------------------------------------------------------------- */
+/* ---- workload identity federation ---- */
 
 /* The token of the cluster, from its file: alone, or a member of a JSON document. */
 static int read_subject(const cJSON *file, struct df_buf *out, struct df_err *err)
@@ -148,7 +148,7 @@ static int get_by_federation(const cJSON *file, struct df_token *t, struct df_er
     return as ? impersonate(as, t, err) : 0;
 }
 
-/* ---- the chain ------------------------------------------------------------------------------------- */
+/* ---- the chain ---- */
 
 static int get_by_metadata(struct df_token *t, struct df_err *err)
 {

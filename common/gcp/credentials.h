@@ -1,8 +1,8 @@
 /*
  * credentials.h - access tokens for Google Cloud, from where Google's own libraries take them:
  *
- *   GOOGLE_APPLICATION_CREDENTIALS  a file: the key of a service account ("type": service_account), or
- *                                   workload identity federation (external_account, with a token
+ *   GOOGLE_APPLICATION_CREDENTIALS  a file: the key of a service account ("type": service_account),
+ *                                   or workload identity federation (external_account, with a token
  *                                   file), with or without impersonation
  *   else                            the metadata service of the machine or pod (GKE Workload
  *                                   Identity); GCE_METADATA_HOST names another
@@ -24,9 +24,9 @@ void df_gcp_credentials_free(struct df_gcp_credentials *c); /* NULL is fine */
 int df_gcp_credentials_given(const char *json, struct df_gcp_credentials **ret,
                              struct df_err *err) DF_MUST_CHECK;
 
-/* *ret: a token for the storage service; the caller wipes and frees it. USER: the file cannot be read
- * or is of another type; else as its source failed, and RETRY where that has NOT_FOUND
- * or CONFLICT. */
+/* *ret: a token for the storage service; the caller wipes and frees it. USER: the file cannot be
+ * read or is of another type; else as its source failed, and RETRY where that has NOT_FOUND or
+ * CONFLICT. */
 int df_gcp_credentials_get(struct df_gcp_credentials *c, char **ret,
                            struct df_err *err) DF_MUST_CHECK;
 

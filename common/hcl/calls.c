@@ -72,7 +72,8 @@ static int take_call(struct search *s, const char *directory, const struct df_hc
                : 0;
 }
 
-/* The tool reports what it cannot read; only our own limits and lack of memory are failures here. */
+/* The tool reports what it cannot read; only our own limits and lack of memory are failures
+ * here. */
 static int read_directory(struct search *s, const char *directory, struct df_err *err)
 {
     DF_HCL_MODULE struct df_hcl_module m = {0};

@@ -19,8 +19,8 @@ struct df_hcl_call {
 
 /* Calls visit for each local module that the module in directory calls, and then for those that the
  * called ones call. Each directory is read once; one that is absent or no directory calls nothing.
- * directory: absolute, without links. visit returns 0, or -1 with err to end the search. Class LIMIT
- * beyond DF_LIMIT_LOCAL_MODULES, or as df_hcl_scan(). */
+ * directory: absolute, without links. visit returns 0, or -1 with err to end the search. Class
+ * LIMIT beyond DF_LIMIT_LOCAL_MODULES, or as df_hcl_scan(). */
 int df_hcl_calls(const char *directory, enum df_hcl_tool tool,
                  int (*visit)(void *arg, const struct df_hcl_call *call, struct df_err *err),
                  void *arg, struct df_err *err) DF_MUST_CHECK;
@@ -28,8 +28,8 @@ int df_hcl_calls(const char *directory, enum df_hcl_tool tool,
 /* True for a source that names a directory relative to the module. */
 bool df_hcl_is_local(const char *source);
 
-/* path relative to directory as an absolute path, without "." and ".."; the caller frees, NULL on no
- * memory. Links are not resolved, as the tools do not resolve them. directory: absolute. */
+/* path relative to directory as an absolute path, without "." and ".."; the caller frees, NULL on
+ * no memory. Links are not resolved, as the tools do not resolve them. directory: absolute. */
 char *df_hcl_path(const char *directory, const char *path);
 
 #endif

@@ -18,8 +18,8 @@ struct df_hcl_block {
     bool in_terraform;     /* a `backend` or `cloud` block inside of a `terraform` block */
     char *type;            /* "variable" */
     struct df_strs labels; /* as between the quotes */
-    /* Of variable, backend and cloud blocks, and of module blocks `source` alone: "name=value" for a
-     * plain string, number or bool, else "name". */
+    /* Of variable, backend and cloud blocks, and of module blocks `source` alone: "name=value" for
+     * a plain string, number or bool, else "name". */
     struct df_strs attributes;
     char *file;    /* name in the module's directory */
     unsigned line; /* from 1; in JSON the first line that holds the quoted type (label) */
@@ -57,26 +57,28 @@ struct df_hcl_literal {
 int df_hcl_literals(const char *text,
                     int (*visit)(void *arg, const struct df_hcl_literal *l, struct df_err *err),
                     void *arg, struct df_err *err) DF_MUST_CHECK;
-/* The same for each file of a module's directory, but for unreadable ones; fails as df_hcl_scan(). */
+/* The same for each file of a module's directory, but for unreadable ones; fails as
+ * df_hcl_scan(). */
 int df_hcl_literals_in(const char *dir, enum df_hcl_tool tool,
                        int (*visit)(void *arg, const struct df_hcl_literal *l, struct df_err *err),
                        void *arg, struct df_err *err) DF_MUST_CHECK;
 
 /* True if a text may stand between brackets without an effect on what is around it: it closes no
- * bracket that it did not open, and leaves no bracket, string, heredoc or comment open. False also for
- * one with a template ("${" or "%{"), whose end is not looked for, and if there is no memory. */
+ * bracket that it did not open, and leaves no bracket, string, heredoc or comment open. False also
+ * for one with a template ("${" or "%{"), whose end is not looked for, and if there is no
+ * memory. */
 bool df_hcl_is_closed(const char *text);
 
 /* The plain value of an attribute (borrowed); NULL if it is absent or an expression. */
 const char *df_hcl_attribute(const struct df_hcl_block *b, const char *name);
 bool df_hcl_has_attribute(const struct df_hcl_block *b, const char *name);
 
-/* The first block that declares the variable of this name, and the first that declares it sensitive or
- * ephemeral; NULL: none. Borrowed. m NULL: a module without blocks. */
+/* The first block that declares the variable of this name, and the first that declares it sensitive
+ * or ephemeral; NULL: none. Borrowed. m NULL: a module without blocks. */
 const struct df_hcl_block *df_hcl_variable(const struct df_hcl_module *m, const char *name);
 const struct df_hcl_block *df_hcl_sensitive(const struct df_hcl_module *m, const char *name);
-/* True if the tools take a value of -var for this variable as it is: one without a type, or with the
- * type string, number or bool. For any other type the value is an expression. */
+/* True if the tools take a value of -var for this variable as it is: one without a type, or with
+ * the type string, number or bool. For any other type the value is an expression. */
 bool df_hcl_takes_text(const struct df_hcl_module *m, const char *name);
 
 /* True if the block declares a sensitive or ephemeral variable. Only a plain false counts as no. */

@@ -8,8 +8,8 @@
 #include "common/base/buf.h"
 #include "common/json/json.h"
 
-/* Appends the value of an output. type: of the same output, as in `output -json`; or NULL. The caller
- * checks the buffer. */
+/* Appends the value of an output. type: of the same output, as in `output -json`; or NULL. The
+ * caller checks the buffer. */
 void df_hcl_print_value(const cJSON *value, const cJSON *type, struct df_buf *out);
 
 #endif

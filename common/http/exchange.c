@@ -284,8 +284,8 @@ static void cleanup_slist(struct curl_slist **list)
 }
 #define SLIST DF_CLEANUP(cleanup_slist)
 
-/* What the signature of AWS covers besides curl's own: the digest of the body, which curl takes from
- * this header, and the token. */
+/* What the signature of AWS covers besides curl's own: the digest of the body, which curl takes
+ * from this header, and the token. */
 static int add_signed(const struct df_http *h, const struct df_http_request *req,
                       struct curl_slist **list, struct df_err *err)
 {
@@ -300,9 +300,9 @@ static int add_signed(const struct df_http *h, const struct df_http_request *req
     return h->aws_token ? add_header(list, h->aws_token, err) : 0;
 }
 
-/* "Name:" removes a header of curl's own: "Expect", which delays large bodies by up to a second, and
- * the type of a body that is not there. A signed request removes none, because curl would sign what
- * it does not send. */
+/* "Name:" removes a header of curl's own: "Expect", which delays large bodies by up to a second,
+ * and the type of a body that is not there. A signed request removes none, because curl would sign
+ * what it does not send. */
 static int make_headers(const struct df_http *h, const struct df_http_request *req,
                         struct curl_slist **list, struct df_err *err)
 {

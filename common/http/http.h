@@ -5,8 +5,8 @@
  * thread and reuse it. Redirects are not followed unless requested. Only http and https (and file
  * where allowed) are supported. Credentials are sent in headers; a URL that contains them is
  * refused. Proxies are taken from the usual variables (https_proxy, NO_PROXY, ...), but addresses
- * of this machine and of its link (metadata services) are always connected to directly. Thread rule: a df_http is used by one thread at a
- * time.
+ * of this machine and of its link (metadata services) are always connected to directly. Thread
+ * rule: a df_http is used by one thread at a time.
  */
 #ifndef DF_HTTP_H
 #define DF_HTTP_H

@@ -25,8 +25,8 @@ static void cleanup_curl(char **s)
 }
 #define CURL_STR DF_CLEANUP(cleanup_curl)
 
-/* Reads a host that is an address, also "[::1]"; an IPv4 address becomes ::ffff:a.b.c.d. False for a
- * name. */
+/* Reads a host that is an address, also "[::1]"; an IPv4 address becomes ::ffff:a.b.c.d. False for
+ * a name. */
 static bool read_address(const char *host, struct in6_addr *ret)
 {
     char text[INET6_ADDRSTRLEN + sizeof("::ffff:")];

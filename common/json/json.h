@@ -47,17 +47,17 @@ int df_json_add_bytes(struct df_buf *out, const char *s);
 /* Writes "^@" for each NUL of such a string, as terminals show it. */
 void df_json_show_nul(char *s);
 
-/* Like df_json_parse_nul(), but skips members with these names (a list that ends with NULL) at every
- * level, without building their values; a name that begins with a dot is a path from the root
- * (".metadata.managedFields", which arrays do not count in). Skipped text is only searched for the ends
- * of strings and brackets. For large members that nobody reads. */
+/* Like df_json_parse_nul(), but skips members with these names (a list that ends with NULL) at
+ * every level, without building their values; a name that begins with a dot is a path from the root
+ * (".metadata.managedFields", which arrays do not count in). Skipped text is only searched for the
+ * ends of strings and brackets. For large members that nobody reads. */
 int df_json_parse_without(const char *text, size_t n, const char *const *skipped, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
 
 /* Reads a file of at most max bytes and parses it with df_json_parse_nul(). */
 int df_json_load(const char *path, size_t max, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* Prints it with df_json_print_nul() and writes it with df_fs_write(), for the owner alone (0600). The text, which may have secrets, is
- * overwritten in memory. */
+/* Prints it with df_json_print_nul() and writes it with df_fs_write(), for the owner alone (0600).
+ * The text, which may have secrets, is overwritten in memory. */
 int df_json_save(const char *path, const cJSON *json, struct df_err *err) DF_MUST_CHECK;
 
 /* Prints without white space (or indented by two blanks); the caller frees with free(). Whole
@@ -69,8 +69,8 @@ char *df_json_print_pretty(const cJSON *j);
 
 /* Adders return 0, or -1 if out of memory (set in err unless that is NULL). An object or array that
  * is NULL counts as out of memory, so what makes one need not be checked before. A NULL string adds
- * nothing and is success. df_json_add and df_json_append take ownership of the item; on failure they
- * wipe it, because it may be secret. item NULL counts as out of memory. */
+ * nothing and is success. df_json_add and df_json_append take ownership of the item; on failure
+ * they wipe it, because it may be secret. item NULL counts as out of memory. */
 int df_json_add(cJSON *object, const char *key, cJSON *item, struct df_err *err);
 int df_json_add_str(cJSON *object, const char *key, const char *value, struct df_err *err);
 int df_json_add_num(cJSON *object, const char *key, double value, struct df_err *err);
@@ -84,11 +84,11 @@ int df_json_set(cJSON *object, const char *key, cJSON *item, struct df_err *err)
 int df_json_set_str(cJSON *object, const char *key, const char *value, struct df_err *err);
 
 /* A member for the two functions below: df_json_object(DF_STR("name", name), DF_NUM("serial", 3)).
- * A NULL string is left out, but a NULL of DF_STR_ALLOC counts as out of memory: that is a string that
- * was allocated, and need not be checked before; it stays the caller's. A NULL key counts as
- * out of memory. DF_ITEM hands its item over, also on failure; an item NULL counts as
- * out of memory. The arguments are evaluated in any order, and all of them: an item must not depend
- * on another one. */
+ * A NULL string is left out, but a NULL of DF_STR_ALLOC counts as out of memory: that is a string
+ * that was allocated, and need not be checked before; it stays the caller's. A NULL key counts as
+ * out of memory. DF_ITEM hands its item over, also on failure; an item NULL counts as out of
+ * memory. The arguments are evaluated in any order, and all of them: an item must not depend on
+ * another one. */
 enum df_json_member_type {
     DF_MEMBER_END, /* of a list */
     DF_MEMBER_STR,
@@ -135,8 +135,8 @@ struct df_json_member {
 #define df_json_object(...) df_json_object_of((const struct df_json_member[]){__VA_ARGS__, {0}})
 cJSON *df_json_object_of(const struct df_json_member *members) DF_MUST_CHECK;
 
-/* df_json_put(object, err, DF_STR(...), ...) adds members to an object, or replaces them. 0, or -1 if
- * out of memory; the members before the one that failed are in the object then. */
+/* df_json_put(object, err, DF_STR(...), ...) adds members to an object, or replaces them. 0, or -1
+ * if out of memory; the members before the one that failed are in the object then. */
 #define df_json_put(object, err, ...)                                                              \
     df_json_put_members(object, (const struct df_json_member[]){__VA_ARGS__, {0}}, err)
 int df_json_put_members(cJSON *object, const struct df_json_member *members,
@@ -157,7 +157,8 @@ double df_json_num(const cJSON *object, const char *path, double fallback);
 int64_t df_json_int(const cJSON *object, const char *path, int64_t fallback);
 bool df_json_bool(const cJSON *object, const char *path, bool fallback);
 
-/* True if a child of the array (or a member of the object) is this string. list and s may be NULL. */
+/* True if a child of the array (or a member of the object) is this string. list and s may be
+ * NULL. */
 bool df_json_has_string(const cJSON *list, const char *s);
 
 /* Returns a duplicate key of the object (borrowed) in *ret, or NULL. cJSON itself allows

@@ -8,8 +8,8 @@
 
 #define DF_NUMBER_TEXT 32
 
-/* The shortest text that reads back as the same finite number; whole numbers below DF_JSON_MAX_PLAIN
- * as plain digits. Returns out. */
+/* The shortest text that reads back as the same finite number; whole numbers below
+ * DF_JSON_MAX_PLAIN as plain digits. Returns out. */
 const char *df_number_print(double d, char out[DF_NUMBER_TEXT]);
 
 #endif

@@ -10,8 +10,8 @@
 
 #include "common/json/json.h"
 
-/* Takes the tree over, an object or an array, also on failure. Returns the first reference. NULL: no
- * memory, or tree is NULL. Addresses in the tree stay valid, but not that of its root. */
+/* Takes the tree over, an object or an array, also on failure. Returns the first reference. NULL:
+ * no memory, or tree is NULL. Addresses in the tree stay valid, but not that of its root. */
 const cJSON *df_shared_new(cJSON *tree) DF_MUST_CHECK;
 
 /* Adds a reference and returns the same root. */

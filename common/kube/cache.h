@@ -3,8 +3,9 @@
  * watch.
  *
  * The owner may reduce objects when they arrive. The ones used last are kept as trees, all others
- * packed, so that ten thousand of them take a few MiB. An object never goes back to an older resourceVersion.
- * docs/internals/watch-cache.md explains the indexes, local writes, and the effect of a new list.
+ * packed, so that ten thousand of them take a few MiB. An object never goes back to an older
+ * resourceVersion. docs/internals/watch-cache.md explains the indexes, local writes, and the effect
+ * of a new list.
  *
  * Thread rule: any thread may read and write. changed() is called without a lock, from the watch's
  * thread and from threads that note local writes; it may read the cache.
@@ -42,8 +43,8 @@ struct df_kube_cache_options {
     /* A new tree with what must be kept of the object (borrowed); NULL is out of memory. Without
      * it: all but metadata.managedFields. */
     cJSON *(*keep)(void *arg, const cJSON *object);
-    /* Changes a copy of the object as it is kept into what df_kube_cache_show() gives. A pure function:
-     * it is called once for a version, or for each read. Or NULL. */
+    /* Changes a copy of the object as it is kept into what df_kube_cache_show() gives. A pure
+     * function: it is called once for a version, or for each read. Or NULL. */
     df_cached_show show;
     /* Is the object one to keep at all, where no selector can say so? One that is not counts as not
      * there. Or NULL: all are. */
@@ -84,8 +85,8 @@ int df_kube_cache_await(struct df_kube_cache *c, uint64_t ticket, const volatile
 
 /* ---- reading ---- */
 
-/* A reference to the cached object as it is kept (df_shared_drop); *ret is NULL if it does not exist
- * in the cache. */
+/* A reference to the cached object as it is kept (df_shared_drop); *ret is NULL if it does not
+ * exist in the cache. */
 int df_kube_cache_find(struct df_kube_cache *c, const char *name_space, const char *name,
                        const cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* The same as the owner's show() makes it, which there must be. */
@@ -96,14 +97,15 @@ int df_kube_cache_show_by(struct df_kube_cache *c, const char *word, const cJSON
                           struct df_err *err) DF_MUST_CHECK;
 
 /* Calls back with each cached object that has this word (NULL: all), in order of creation, as of
- * one moment. `kept` is shared: df_shared_add() to keep it. The callback may read the cache; -1 ends
- * the enumeration. */
+ * one moment. `kept` is shared: df_shared_add() to keep it. The callback may read the cache; -1
+ * ends the enumeration. */
 int df_kube_cache_each(struct df_kube_cache *c, const char *word,
                        int (*each)(void *arg, const cJSON *kept, struct df_err *err), void *arg,
                        struct df_err *err) DF_MUST_CHECK;
 
 /* Returns a page of the matching objects as an array: at most `objects`, and fewer if their text
- * exceeds `bytes` (the length of those kept as trees is estimated), but at least one. *ret_last is the order of the last one, 0 if no more follow.
+ * exceeds `bytes` (the length of those kept as trees is estimated), but at least one. *ret_last is
+ * the order of the last one, 0 if no more follow.
  */
 int df_kube_cache_list(struct df_kube_cache *c, const struct df_kube_query *q, size_t objects,
                        size_t bytes, cJSON **ret, int64_t *ret_last,

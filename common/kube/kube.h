@@ -68,8 +68,8 @@ struct df_kube_at {
 /* A member of an object's metadata: who wrote which field. Half of an object's text. */
 #define DF_KUBE_MANAGED "managedFields"
 
-/* In all of these ret may be NULL; otherwise the caller owns *ret. What a write answers comes without
- * metadata.managedFields. */
+/* In all of these ret may be NULL; otherwise the caller owns *ret. What a write answers comes
+ * without metadata.managedFields. */
 
 /* Unknown fields are refused by the server instead of dropped silently. */
 int df_kube_create(struct df_kube *k, const struct df_kube_at *at, const cJSON *object, cJSON **ret,
@@ -141,9 +141,9 @@ int df_kube_list(struct df_kube *k, const struct df_kube_at *at,
 int df_kube_get_raw(struct df_kube *k, const char *path, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* What the server's clock is ahead of ours, in microseconds; negative: behind. By the last answer that
- * said it; 0 up to five seconds. For times that the cluster writes: a node's clock is taken to be the
- * server's. Any thread. */
+/* What the server's clock is ahead of ours, in microseconds; negative: behind. By the last answer
+ * that said it; 0 up to five seconds. For times that the cluster writes: a node's clock is taken to
+ * be the server's. Any thread. */
 int64_t df_kube_clock_ahead_us(const struct df_kube *k);
 
 /* Returns the server's clock: real time in microseconds, with the precision of a second. */

@@ -128,8 +128,9 @@ static void on_failed(void *arg, const struct df_err *err)
         l->failed(l->arg, err);
 }
 
-/* The process before this one in the same pod holds it, and cannot any more. A replica that does not
- * know the annotation leaves that of the holder before it: hence the comparison with the holder. */
+/* The process before this one in the same pod holds it, and cannot any more. A replica that does
+ * not know the annotation leaves that of the holder before it: hence the comparison with the
+ * holder. */
 static bool is_orphaned(const struct df_lease *l)
 {
     const char *holder = holder_of(l->seen), *pod = df_kube_annotation(l->seen, POD);

@@ -43,8 +43,9 @@ struct df_kube_watch_options {
     /* Reads only the fields of this table (borrowed, must live on), as protobuf, which costs the
      * API server least; lists come in one page. NULL: all fields, as JSON. */
     const struct df_proto_field *fields;
-    const char *const *
-        without; /* as of struct df_kube_sink, in an event ".object." for ".items."; must live on; NULL: managedFields */
+    /* As of struct df_kube_sink, in an event ".object." for ".items."; must live on. NULL:
+     * managedFields. */
+    const char *const *without;
     unsigned page;          /* objects of one page of the list; 0: DF_KUBE_PAGE */
     int timeout_s;          /* the server ends a stream after about this long; 0: 300 */
     int64_t idle_ms;        /* a stream without data for this long is replaced; 0: 150000

@@ -21,8 +21,8 @@ struct df_mounts {
 int df_mounts_read(struct df_mounts *ret, struct df_err *err) DF_MUST_CHECK;
 void df_mounts_free(struct df_mounts *m);
 
-/* Adds the other places where this file or directory, or a part of the directory, can be found. real:
- * a real path. Sticky: the caller checks ret. */
+/* Adds the other places where this file or directory, or a part of the directory, can be found.
+ * real: a real path. Sticky: the caller checks ret. */
 void df_mounts_other_names(const struct df_mounts *m, const char *real, struct df_strs *ret);
 
 #endif

@@ -80,7 +80,8 @@ int df_process_run(const struct df_process_options *o, int64_t timeout_ms, struc
                    struct df_buf *err_tail, int *ret_code, struct df_err *err) DF_MUST_CHECK;
 
 /* Forbids other processes of this user to read this one's memory and environment (ptrace(2),
- * /proc/<pid>/mem). The files of its /proc directory belong to root from now on; an exec ends it. */
+ * /proc/<pid>/mem). The files of its /proc directory belong to root from now on; an exec ends
+ * it. */
 void df_process_protect(void);
 
 /* Together with the pid identifies a process: field 22 of /proc/<pid>/stat. NOT_FOUND if there is

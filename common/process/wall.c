@@ -259,7 +259,8 @@ static int close_entry(struct entering *e, size_t i)
 }
 
 /* What root may do behind its wall: use files as root does, and run programs as other users. With
- * any other capability it would reach beyond: the network of the machine, its clock, its devices. */
+ * any other capability it would reach beyond: the network of the machine, its clock, its
+ * devices. */
 static const int kept_capabilities[] = {CAP_CHOWN, CAP_DAC_OVERRIDE, CAP_FOWNER, CAP_FSETID,
                                         CAP_KILL,  CAP_SETGID,       CAP_SETUID};
 
@@ -298,7 +299,8 @@ static int drop_capabilities(void)
     return syscall(SYS_capset, &head, sets) < 0 ? -1 : 0;
 }
 
-/* A thread of a 32-bit program, or of x32, calls by other numbers, which stand in the same order. */
+/* A thread of a 32-bit program, or of x32, calls by other numbers, which stand in the same
+ * order. */
 #define NO_KEYS(arch, first)                                                                       \
     BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, (arch), 0, 6),                                             \
         BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),                     \
@@ -327,8 +329,9 @@ static int leave_keyrings(void)
     return prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program, 0, 0);
 }
 
-/* Abstract Unix sockets have no path that could be hidden. From Linux 6.12 on a step reaches none of
- * a process outside: a container engine's shim, a display, a bus. Older kernels refuse the call. */
+/* Abstract Unix sockets have no path that could be hidden. From Linux 6.12 on a step reaches none
+ * of a process outside: a container engine's shim, a display, a bus. Older kernels refuse the
+ * call. */
 static void leave_abstract_sockets(void)
 {
     static const uint64_t scope_abstract_unix_socket = 1;
@@ -357,7 +360,7 @@ static int enter(struct entering *e, size_t *at)
     if (drop_capabilities() < 0)
         return -1;
     leave_abstract_sockets();
-    return leave_keyrings(); /* last: it needs no_new_privs, and each call after it costs a little */
+    return leave_keyrings(); /* last: it needs no_new_privs, and each later call costs a little */
 }
 
 pid_t df_wall_fork(const struct df_wall *v, struct df_wall_fault *ret_fault)

@@ -6,10 +6,10 @@
  * "/" is hidden, only the entries after it can be seen. A process with a wall (process.h) is the
  * first of a PID namespace of its own: it sees and signals its descendants only, they end with it,
  * and outside it has an ordinary pid. Shared memory and message queues of System V are its own, and
- * it reaches no keyring of the kernel. Another user than root gets a user namespace for that, with its own uid
- * alone, and no capabilities; root keeps its user and those of df_wall_keeps(). No program that it
- * starts has more.
- * Thread rule: a wall is filled by one thread; any thread may spawn with it.
+ * it reaches no keyring of the kernel. Another user than root gets a user namespace for that, with
+ * its own uid alone, and no capabilities; root keeps its user and those of df_wall_keeps(). No
+ * program that it starts has more. Thread rule: a wall is filled by one thread; any thread may
+ * spawn with it.
  */
 #ifndef DF_WALL_H
 #define DF_WALL_H
@@ -48,15 +48,15 @@ int df_wall_add_link(struct df_wall *v, const char *path, const char *target,
                      struct df_err *err) DF_MUST_CHECK;
 void df_wall_free(struct df_wall *v);
 
-/* Is this open file or directory (also with O_PATH) hidden, inside of a hidden directory, or does it
- * contain something hidden? Entries that show something again are not considered. A descriptor, and
- * not a path: what is checked is what is then read, whoever changes links meanwhile. True also if its
- * place cannot be told. */
+/* Is this open file or directory (also with O_PATH) hidden, inside of a hidden directory, or does
+ * it contain something hidden? Entries that show something again are not considered. A descriptor,
+ * and not a path: what is checked is what is then read, whoever changes links meanwhile. True also
+ * if its place cannot be told. */
 bool df_wall_touches_hidden(const struct df_wall *v, int fd);
 
 /* Like fork(2), and the child has the wall. The child gets 0; *ret_fault.error is 0 there, or the
- * errno of what failed, and *ret_fault.entry the entry (v->len: none of them). Between this call and
- * its exec the child may make system calls only. */
+ * errno of what failed, and *ret_fault.entry the entry (v->len: none of them). Between this call
+ * and its exec the child may make system calls only. */
 struct df_wall_fault {
     int error;
     size_t entry;

@@ -1,6 +1,6 @@
 /*
- * Finds the files as the tools do, and makes one text of them: the configuration as it is, in its own
- * syntax, and the tokens of `login`, which the tools read from a file of their own. Read
+ * Finds the files as the tools do, and makes one text of them: the configuration as it is, in its
+ * own syntax, and the tokens of `login`, which the tools read from a file of their own. Read
  * df_cli_file_read() at the end first.
  */
 #include "common/providers/cli_file.h"

@@ -1,7 +1,7 @@
 /*
  * cli_file.h - the CLI configuration of a person's tofu or terraform: ~/.tofurc or ~/.terraformrc,
- * or the file of TF_CLI_CONFIG_FILE, and the tokens of `tofu login`. Thread rule: main thread, as it
- * reads the environment.
+ * or the file of TF_CLI_CONFIG_FILE, and the tokens of `tofu login`. Thread rule: main thread, as
+ * it reads the environment.
  */
 #ifndef DF_PROVIDERS_CLI_FILE_H
 #define DF_PROVIDERS_CLI_FILE_H

@@ -369,7 +369,8 @@ static void trim_blanks(const char **s, size_t *n)
     }
 }
 
-/* The value as the view shows it: as a text, and as what an encoder that escapes everything says. */
+/* The value as the view shows it: as a text, and as what an encoder that escapes everything
+ * says. */
 static int emit_joined(struct forms *f, const unsigned char *v, size_t n, struct df_err *err)
 {
     const struct df_redact_form joined = {.joined = true};

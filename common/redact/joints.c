@@ -103,8 +103,8 @@ static void look_back(struct df_joint_walk *w, size_t at)
     w->befores = kept + n;
 }
 
-/* Adds the prefix of the line that begins at *end, if the token before it ended a line. False if more
- * text is needed to tell. */
+/* Adds the prefix of the line that begins at *end, if the token before it ended a line. False if
+ * more text is needed to tell. */
 static bool add_prefix(const struct df_joint_walk *w, const struct df_unwrap_token *t, size_t *end)
 {
     size_t len = 0;
@@ -113,8 +113,8 @@ static bool add_prefix(const struct df_joint_walk *w, const struct df_unwrap_tok
     return whole;
 }
 
-/* Adds bytes of the view behind the joint until there are `most`; false if the text does not say all
- * of them. */
+/* Adds bytes of the view behind the joint until there are `most`; false if the text does not say
+ * all of them. */
 static bool look_ahead(const struct df_joint_walk *w, char *window, size_t *n, size_t most)
 {
     size_t end = w->n - w->end < AHEAD ? w->n : w->end + AHEAD;

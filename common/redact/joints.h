@@ -2,10 +2,10 @@
  * joints.h - which joints of a text a known value may cross.
  *
  * Internal to the redactor. Nearly all joints of a log are line breaks that no value crosses. What
- * shows it are two strings of the view ("grams"): one ends with the first byte behind the joint, one
- * begins with the last byte in front of it. A gram is so short that each occurrence across the joint
- * has one of the two. If no pattern has either, the joint is closed. The view is made only of the
- * text between two closed joints with an open one between them. Thread rule: as patterns.h.
+ * shows it are two strings of the view ("grams"): one ends with the first byte behind the joint,
+ * one begins with the last byte in front of it. A gram is so short that each occurrence across the
+ * joint has one of the two. If no pattern has either, the joint is closed. The view is made only of
+ * the text between two closed joints with an open one between them. Thread rule: as patterns.h.
  */
 #ifndef DF_REDACT_JOINTS_H
 #define DF_REDACT_JOINTS_H
@@ -41,8 +41,8 @@ struct df_joint_walk {
     size_t befores;
 };
 
-/* Goes to the next joint; false if there is none. At a joint that is cut off at the end of the text,
- * end is SIZE_MAX. */
+/* Goes to the next joint; false if there is none. At a joint that is cut off at the end of the
+ * text, end is SIZE_MAX. */
 bool df_joint_next(struct df_joint_walk *w);
 
 #endif

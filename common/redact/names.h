@@ -1,6 +1,7 @@
 /*
- * names.h - keeps the names of an object's members apart after some of them were masked: two secrets
- * become one mask, and another member may be called like a mask. Thread rule: one thread an object.
+ * names.h - keeps the names of an object's members apart after some of them were masked: two
+ * secrets become one mask, and another member may be called like a mask. Thread rule: one thread an
+ * object.
  */
 #ifndef DF_REDACT_NAMES_H
 #define DF_REDACT_NAMES_H

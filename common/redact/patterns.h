@@ -55,8 +55,8 @@ int df_patterns_add(struct df_patterns *s, const struct df_redact_form *form,
 int df_patterns_seal(struct df_patterns *s, struct df_err *err) DF_MUST_CHECK;
 void df_patterns_free(struct df_patterns *s);
 
-/* Calls found for every occurrence, in no certain order and perhaps more than once; true if there is
- * any. found NULL: stops at the first one. with_tail: the byte at end belongs to it as well. */
+/* Calls found for every occurrence, in no certain order and perhaps more than once; true if there
+ * is any. found NULL: stops at the first one. with_tail: the byte at end belongs to it as well. */
 typedef void df_patterns_found(void *arg, size_t from, size_t end, bool with_tail);
 bool df_patterns_scan(const struct df_patterns *s, const char *text, size_t n,
                       df_patterns_found *found, void *arg);

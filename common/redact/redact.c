@@ -162,8 +162,8 @@ static size_t skip_blanks(const struct df_redact *r, size_t at, size_t end)
     return at;
 }
 
-/* Covers an occurrence but the line breaks in it behind which a tool has put its prefix, so that each
- * line keeps its own. */
+/* Covers an occurrence but the line breaks in it behind which a tool has put its prefix, so that
+ * each line keeps its own. */
 static void cover_lines(const struct df_redact *r, size_t from, size_t end)
 {
     size_t prefix = 0;

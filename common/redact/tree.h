@@ -8,9 +8,9 @@
 #include "common/redact/redact.h"
 
 /* Masks every text of the value and every name of a member in it, but not the name of the value
- * itself. A number that contains a secret becomes a text. Masked names stay different (names.h). Sets *ret_changed if
- * there was any secret. The depth is that of the value: df_json_parse() caps it. On failure the
- * value must not be shown. */
+ * itself. A number that contains a secret becomes a text. Masked names stay different (names.h).
+ * Sets *ret_changed if there was any secret. The depth is that of the value: df_json_parse() caps
+ * it. On failure the value must not be shown. */
 int df_redact_tree(const struct df_redact_set *set, cJSON *value, bool *ret_changed,
                    struct df_err *err) DF_MUST_CHECK;
 

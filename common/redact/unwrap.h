@@ -71,8 +71,8 @@ struct df_unwrapped {
 int df_unwrap_new(size_t cap, struct df_unwrapped *ret, struct df_err *err) DF_MUST_CHECK;
 void df_unwrap_free(struct df_unwrapped *v); /* wipes it */
 
-/* Makes the view of text[from..to), which are bounds of tokens and not within a prefix. to - from is
- * at most the cap of df_unwrap_new(). */
+/* Makes the view of text[from..to), which are bounds of tokens and not within a prefix. to - from
+ * is at most the cap of df_unwrap_new(). */
 void df_unwrap_read(struct df_unwrapped *v, const char *text, size_t from, size_t to);
 
 #endif

@@ -30,8 +30,8 @@ int df_redis_node_set(struct df_redis_node *n, const char *host, int port,
 void df_redis_node_drop(struct df_redis_node *n);        /* the connection */
 void df_redis_node_free(struct df_redis_node *n);        /* what is in it */
 
-/* Connects and authenticates unless that is done. RETRY: nobody is there; DENIED: the password or the
- * certificate. */
+/* Connects and authenticates unless that is done. RETRY: nobody is there; DENIED: the password or
+ * the certificate. */
 int df_redis_node_connect(struct df_redis_node *n, const struct df_redis_access *a,
                           struct df_err *err) DF_MUST_CHECK;
 
@@ -52,8 +52,8 @@ int df_redis_node_ask(struct df_redis_node *n, const struct df_redis_access *a,
                       const struct df_redis_arg *command, size_t args, redisReply **ret,
                       struct df_err *err) DF_MUST_CHECK;
 
-/* Fails with what the server said, and the class that redis.h describes. Arguments, which it quotes,
- * are cut off. */
+/* Fails with what the server said, and the class that redis.h describes. Arguments, which it
+ * quotes, are cut off. */
 int df_redis_fail_reply(const struct df_redis_node *n, const redisReply *reply, struct df_err *err);
 
 static inline void df_cleanup_redis_reply(redisReply **r)

@@ -1,6 +1,6 @@
 /*
- * redis.c - where a command goes: to the one server, to the primary that a sentinel names, or to the
- * server of a cluster that has its key; and what becomes of the answers.
+ * redis.c - where a command goes: to the one server, to the primary that a sentinel names, or to
+ * the server of a cluster that has its key; and what becomes of the answers.
  */
 #include "common/redis/cluster.h"
 #include "common/redis/sentinel.h"
@@ -184,8 +184,8 @@ static bool is_redirect(const redisReply *reply)
     return df_redis_says(reply, "MOVED") || df_redis_says(reply, "ASK");
 }
 
-/* Answers from the first redirect on do not count: the other server is asked for them. *ret_redirect:
- * that one, owned by the caller; or NULL. */
+/* Answers from the first redirect on do not count: the other server is asked for them.
+ * *ret_redirect: that one, owned by the caller; or NULL. */
 static int send_rest(struct df_redis_batch *b, struct df_redis_node *n,
                      const struct df_redis_access *a, redisReply **ret_redirect, struct df_err *err)
 {
@@ -275,8 +275,8 @@ static int send_batch(struct df_redis *r, struct df_redis_batch *b, struct df_re
     return connect_server(r, err) < 0 ? -1 : df_redis_node_exchange(&r->server, &r->data, b, err);
 }
 
-/* The first refusal of the batch. A primary that became a replica says READONLY: the next command asks
- * the sentinels anew. */
+/* The first refusal of the batch. A primary that became a replica says READONLY: the next command
+ * asks the sentinels anew. */
 static int check_replies(struct df_redis_batch *b, struct df_redis_node *at, struct df_err *err)
 {
     for (size_t i = 0; i < b->done; i++) {

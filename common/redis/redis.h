@@ -54,9 +54,10 @@ void df_redis_answer_free(struct df_redis_answer *a);
 #define DF_REDIS_ANSWER DF_CLEANUP(df_redis_answer_free) struct df_redis_answer
 
 /* Sends one command, of which args[1] is the key in a cluster (args[2] of XGROUP). One attempt,
- * besides redirects; what was sent may have been executed when the failure is RETRY. USER: the server
- * refuses the command; CONFLICT: what it creates is there (BUSYGROUP); DENIED: the password, the
- * rights, or the certificate; LIMIT: an answer of more than DF_LIMIT_REDIS_ANSWER. ret may be NULL. */
+ * besides redirects; what was sent may have been executed when the failure is RETRY. USER: the
+ * server refuses the command; CONFLICT: what it creates is there (BUSYGROUP); DENIED: the password,
+ * the rights, or the certificate; LIMIT: an answer of more than DF_LIMIT_REDIS_ANSWER. ret may be
+ * NULL. */
 int df_redis_command(struct df_redis *r, const struct df_redis_arg *args, size_t n,
                      struct df_redis_answer *ret, struct df_err *err) DF_MUST_CHECK;
 /* Many commands of one key in one round trip; the first refusal is the failure. *ret_done, also on

@@ -32,7 +32,7 @@ struct df_terrakube_api {
     bool is_admitted;                        /* the API took the token and knew the job */
 };
 
-/* ---- one request, and its repetition ---------------------------------------------------------- */
+/* ---- one request, and its repetition ---- */
 
 struct call {
     const char *what; /* "read the job of Terrakube" */
@@ -63,8 +63,8 @@ static int add_token(struct df_terrakube_api *a, int64_t life_s, struct df_err *
 }
 
 /* May the API answer otherwise in a moment? 423 is Elide's word for a transaction that the database
- * did not take. A 404 of the API itself says why; one without is of a gateway whose servers are being
- * replaced. Whoever was admitted before is not refused for good. */
+ * did not take. A 404 of the API itself says why; one without is of a gateway whose servers are
+ * being replaced. Whoever was admitted before is not refused for good. */
 static bool is_for_now(const struct df_terrakube_api *a, const struct call *c, int status,
                        const cJSON *answer)
 {
@@ -188,7 +188,7 @@ static int base_length(const char *url)
     return (int)(n && url[n - 1] == '/' ? n - 1 : n);
 }
 
-/* ---- JSON:API --------------------------------------------------------------------------------- */
+/* ---- JSON:API ---- */
 
 static char *job_url(const struct df_terrakube_api *a, const char *more, const char *id)
 {
@@ -406,7 +406,7 @@ int df_terrakube_api_folder(struct df_terrakube_api *a, char **ret, struct df_er
     return 0;
 }
 
-/* ---- context, log, files ---------------------------------------------------------------------- */
+/* ---- context, log, files ---- */
 
 /* Where the API is for pods: its public name may lead nowhere from in there. */
 static char *context_url(const struct df_terrakube_api *a)
@@ -551,7 +551,7 @@ int df_terrakube_api_download(struct df_terrakube_api *a, const char *url, bool 
     return df_err_pass(err, &why);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 char *df_terrakube_output_url(const struct df_terrakube_settings *s,
                               const struct df_terrakube_payload *p)

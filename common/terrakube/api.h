@@ -2,13 +2,13 @@
  * api.h - Terrakube's API, as its executor uses it: jobs and steps by JSON:API, history, context,
  * logs. Contract: sections 3.3, 3.7 to 3.10; recorded exchanges of 2.28.0.
  *
- * Each call sends the token at once (made anew for each request), and repeats with back-off until the
- * patience ends what means "not now": no answer, 423, 429, 5xx; of JSON:API also a 404 that is not the
- * API's own, and 401, 403 and 409 once a call of this handle has succeeded; RETRY then. Else a 401 is
- * repeated once with a fresh token. Since an answer may be lost, a request may be executed twice. Other
- * failures are those of df_http_check(), with what the API says of the cause. JSON:API, logs and
- * release indexes are at AzBuilderApiUrl, the context at TerrakubeApiUrl. Thread rule: one handle, one
- * thread.
+ * Each call sends the token at once (made anew for each request), and repeats with back-off until
+ * the patience ends what means "not now": no answer, 423, 429, 5xx; of JSON:API also a 404 that is
+ * not the API's own, and 401, 403 and 409 once a call of this handle has succeeded; RETRY then.
+ * Else a 401 is repeated once with a fresh token. Since an answer may be lost, a request may be
+ * executed twice. Other failures are those of df_http_check(), with what the API says of the cause.
+ * JSON:API, logs and release indexes are at AzBuilderApiUrl, the context at TerrakubeApiUrl. Thread
+ * rule: one handle, one thread.
  */
 #ifndef DF_TERRAKUBE_API_H
 #define DF_TERRAKUBE_API_H
@@ -20,7 +20,8 @@
 
 struct df_terrakube_api; /* opaque */
 
-/* s and p are borrowed: organization, workspace, job and step of p are used. retry_ms: how long one call is repeated; stop: ends it (or NULL). */
+/* s and p are borrowed: organization, workspace, job and step of p are used. retry_ms: how long one
+ * call is repeated; stop: ends it (or NULL). */
 int df_terrakube_api_new(const struct df_terrakube_settings *s,
                          const struct df_terrakube_payload *p, int64_t retry_ms,
                          const volatile bool *stop, struct df_terrakube_api **ret,
@@ -98,7 +99,8 @@ int df_terrakube_api_upload(const struct df_terrakube_settings *s, const char *u
 int df_terrakube_api_download(struct df_terrakube_api *a, const char *url, bool with_token,
                               size_t max, int fd, struct df_err *err) DF_MUST_CHECK;
 
-/* "<public_url>/tfoutput/v1/organization/{o}/job/{j}/step/{s}"; the caller frees; NULL: no memory. */
+/* "<public_url>/tfoutput/v1/organization/{o}/job/{j}/step/{s}"; the caller frees; NULL: no
+ * memory. */
 char *df_terrakube_output_url(const struct df_terrakube_settings *s,
                               const struct df_terrakube_payload *p);
 

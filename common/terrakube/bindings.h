@@ -1,8 +1,8 @@
 /*
  * bindings.h - authorities that a cluster gives to programs as service bindings: below
- * SERVICE_BINDING_ROOT a directory for each, whose file `type` says "ca-certificates" and whose other
- * files are PEM (servicebinding.io; the image of Terrakube's executor adds them at its start).
- * Thread rule: any thread.
+ * SERVICE_BINDING_ROOT a directory for each, whose file `type` says "ca-certificates" and whose
+ * other files are PEM (servicebinding.io; the image of Terrakube's executor adds them at its
+ * start). Thread rule: any thread.
  */
 #ifndef DF_TERRAKUBE_BINDINGS_H
 #define DF_TERRAKUBE_BINDINGS_H

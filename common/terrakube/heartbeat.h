@@ -1,8 +1,7 @@
 /*
- * heartbeat.h - tells Terrakube's API that a job lives (2.33 on), and other pods that its step does:
- * keys in Redis, set at once and every 15 s, with 45 s to live. A thread of its own, so that nothing
- * else holds it up.
- * Thread rule: calls from one thread.
+ * heartbeat.h - tells Terrakube's API that a job lives (2.33 on), and other pods that its step
+ * does: keys in Redis, set at once and every 15 s, with 45 s to live. A thread of its own, so that
+ * nothing else holds it up. Thread rule: calls from one thread.
  */
 #ifndef DF_TERRAKUBE_HEARTBEAT_H
 #define DF_TERRAKUBE_HEARTBEAT_H
@@ -13,10 +12,10 @@
 
 struct df_terrakube_heartbeat; /* opaque */
 
-/* Starts it. All is borrowed; of p job and step are used. A Redis that is away is tried again until the
- * end, one that refuses the password or the certificate once an hour: the listener, which may be NULL,
- * hears of it from the thread. ms is INT64_MAX then, or 0. pod: a random text; while it has the step's
- * key df_terrakube_wire_lives_elsewhere() is true for other pods. */
+/* Starts it. All is borrowed; of p job and step are used. A Redis that is away is tried again until
+ * the end, one that refuses the password or the certificate once an hour: the listener, which may
+ * be NULL, hears of it from the thread. ms is INT64_MAX then, or 0. pod: a random text; while it
+ * has the step's key df_terrakube_wire_lives_elsewhere() is true for other pods. */
 int df_terrakube_heartbeat_new(const struct df_terrakube_settings *s,
                                const struct df_terrakube_payload *p, const char *pod,
                                const struct df_wait_listener *listener,

@@ -13,8 +13,8 @@
 
 /* ---- to Java ---- */
 
-/* The character at p, of n >= 1 bytes; *ret_len says how many bytes it takes. What is no UTF-8 becomes
- * U+FFFD, one for each longest beginning of a character, as Java's own decoder does it. */
+/* The character at p, of n >= 1 bytes; *ret_len says how many bytes it takes. What is no UTF-8
+ * becomes U+FFFD, one for each longest beginning of a character, as Java's own decoder does it. */
 static uint32_t decode(const unsigned char *p, size_t n, size_t *ret_len)
 {
     size_t len = df_utf8_length(p[0]);

@@ -1,6 +1,7 @@
 /*
- * log_queue.h - bytes of a log become lines, which wait to be sent in bounded memory. What does not fit
- * is counted, and a line says so where it is missing. Thread rule: one thread, or the owner's lock.
+ * log_queue.h - bytes of a log become lines, which wait to be sent in bounded memory. What does not
+ * fit is counted, and a line says so where it is missing. Thread rule: one thread, or the owner's
+ * lock.
  */
 #ifndef DF_TERRAKUBE_LOG_QUEUE_H
 #define DF_TERRAKUBE_LOG_QUEUE_H

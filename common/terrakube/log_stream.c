@@ -1,6 +1,6 @@
 /*
- * The caller's thread fills the queue, the sender's empties it. Read struct df_terrakube_stream first
- * (who owns which member), then sending, the thread, and the caller's side.
+ * The caller's thread fills the queue, the sender's empties it. Read struct df_terrakube_stream
+ * first (who owns which member), then sending, the thread, and the caller's side.
  */
 #include "common/terrakube/log_stream.h"
 
@@ -69,7 +69,8 @@ static int prepare(struct df_terrakube_stream *s, struct df_err *err)
     return 0;
 }
 
-/* cJSON's strings end at a NUL: it becomes what Redis' readers are shown for bytes that are no text. */
+/* cJSON's strings end at a NUL: it becomes what Redis' readers are shown for bytes that are no
+ * text. */
 static int add_output(cJSON *line, const struct df_log_entry *e, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(3 * DF_LIMIT_TERRAKUBE_LINE);
@@ -156,8 +157,8 @@ static void rest(struct df_terrakube_stream *s, int64_t ms, int64_t hurried_ms)
     }
 }
 
-/* What is refused for what it is would hold up all behind it: of a batch that was cut short it is the
- * next one, of a request all. */
+/* What is refused for what it is would hold up all behind it: of a batch that was cut short it is
+ * the next one, of a request all. */
 static void settle(struct df_terrakube_stream *s, size_t n, size_t done, int result,
                    const struct df_err *why)
 {

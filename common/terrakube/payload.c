@@ -19,7 +19,7 @@ static int fail_member(struct df_err *err, const char *name, const char *allowed
                           "the job of Terrakube: \"%s\" must be %s", name, allowed);
 }
 
-/* ---- kinds of members ------------------------------------------------------------------------- */
+/* ---- kinds of members ---- */
 
 /* Null, absent and "" are NULL. */
 static int read_string(const cJSON *job, const char *name, const char **ret, struct df_err *err)
@@ -68,8 +68,8 @@ static int read_uuid(const cJSON *job, const char *name, const char **ret, struc
     return 0;
 }
 
-/* Versions write it as a string; a number says the same. One job has one text, because the name of its
- * step is made of it: "01" would be a second step beside "1". */
+/* Versions write it as a string; a number says the same. One job has one text, because the name of
+ * its step is made of it: "01" would be a second step beside "1". */
 static int read_job(cJSON *job, const char **ret, struct df_err *err)
 {
     enum { LONGEST = 18 }; /* what fits an int64_t in any case */
@@ -121,7 +121,7 @@ static int read_strings(cJSON *job, const char *name, const cJSON **ret, struct 
     return check_strings(j, name, err);
 }
 
-/* ---- the job's own rules ---------------------------------------------------------------------- */
+/* ---- the job's own rules ---- */
 
 static const struct {
     const char *name;
@@ -238,7 +238,7 @@ static int refuse_unknown_rules(const cJSON *job, struct df_err *err)
     return 0;
 }
 
-/* ---- commands --------------------------------------------------------------------------------- */
+/* ---- commands ---- */
 
 static int read_priority(const cJSON *command, int *ret, struct df_err *err)
 {
@@ -311,7 +311,7 @@ static int read_commands(const cJSON *job, const char *name, const cJSON **ret, 
                : 0;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* First what a failure is told with. */
 static int read_names(struct df_terrakube_payload *p, struct df_err *err)

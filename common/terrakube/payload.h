@@ -38,10 +38,11 @@ struct df_terrakube_payload {
         *exemptions; /* policyList, policyExemptionList: arrays, or NULL if empty */
 };
 
-/* text: the JSON. USER, reason PayloadInvalid (the member, and what is allowed), or PayloadUnsupported
- * (terragrunt, an unknown member that may restrict); LIMIT beyond DF_LIMIT_TERRAKUBE_PAYLOAD. On
- * failure organization, job and step are set as far as they could be read, so that the failure can
- * be told, and the others must not be used. The caller frees in any case. */
+/* text: the JSON. USER, reason PayloadInvalid (the member, and what is allowed), or
+ * PayloadUnsupported (terragrunt, an unknown member that may restrict); LIMIT beyond
+ * DF_LIMIT_TERRAKUBE_PAYLOAD. On failure organization, job and step are set as far as they could be
+ * read, so that the failure can be told, and the others must not be used. The caller frees in any
+ * case. */
 int df_terrakube_payload_read(const char *text, size_t n, struct df_terrakube_payload *ret,
                               struct df_err *err) DF_MUST_CHECK;
 /* The same from EphemeralJobData: base64 of the text. */

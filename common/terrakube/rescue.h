@@ -22,8 +22,8 @@ void df_terrakube_rescue_lines(const struct df_terrakube_settings *s,
 int df_terrakube_state_name(const struct df_terrakube_payload *p, char ret[37],
                             struct df_err *err) DF_MUST_CHECK;
 
-/* Adds the state that the lost process stored to the workspace's history, if it did not do that itself.
- * path: of no file yet; none is left there. Failures as in api.h and storage.h. */
+/* Adds the state that the lost process stored to the workspace's history, if it did not do that
+ * itself. path: of no file yet; none is left there. Failures as in api.h and storage.h. */
 int df_terrakube_rescue_history(struct df_terrakube_api *api, struct df_terrakube_storage *storage,
                                 const struct df_terrakube_payload *p, const char *path,
                                 struct df_err *err) DF_MUST_CHECK;

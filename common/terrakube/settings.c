@@ -1,6 +1,6 @@
 /*
- * The environment of an executor as settings: kinds of values, the tables of all variables, then what
- * belongs together: Redis, storage, authorities.
+ * The environment of an executor as settings: kinds of values, the tables of all variables, then
+ * what belongs together: Redis, storage, authorities.
  */
 #include "common/terrakube/settings.h"
 
@@ -12,7 +12,7 @@
 #include "common/crypto/truststore.h"
 #include "common/terrakube/bindings.h"
 
-/* ---- values ----------------------------------------------------------------------------------- */
+/* ---- values ---- */
 
 /* NULL: not set, empty, or a placeholder that Spring did not replace. */
 static const char *value_of(const struct df_strs *env, const char *name)
@@ -23,8 +23,8 @@ static const char *value_of(const struct df_strs *env, const char *name)
     return v;
 }
 
-/* Terrakube's API gives a pod that it makes one Secret and what the workspace asks for; dayfly's service
- * has an environment of its own. */
+/* Terrakube's API gives a pod that it makes one Secret and what the workspace asks for; dayfly's
+ * service has an environment of its own. */
 static int fail_missing(const struct df_terrakube_settings *s, const char *name, struct df_err *err)
 {
     return df_fail_reason(
@@ -113,7 +113,7 @@ static int read_nodes(const struct df_strs *env, const char *name, struct df_str
     return df_strs_check(ret, err);
 }
 
-/* ---- the tables ------------------------------------------------------------------------------- */
+/* ---- the tables ---- */
 
 #define AT(member) offsetof(struct df_terrakube_settings, member)
 
@@ -210,7 +210,7 @@ static int check_addresses(const struct df_terrakube_settings *s, struct df_err 
     return s->registry_domain ? 0 : fail_missing(s, "TerrakubeRegistryDomain", err);
 }
 
-/* ---- Redis ------------------------------------------------------------------------------------ */
+/* ---- Redis ---- */
 
 static int read_truststore(const struct df_strs *env, struct df_terrakube_settings *s,
                            struct df_err *err)
@@ -261,7 +261,7 @@ static int read_redis(const struct df_strs *env, struct df_terrakube_settings *s
     return s->redis.tls ? read_truststore(env, s, err) : 0;
 }
 
-/* ---- storage ---------------------------------------------------------------------------------- */
+/* ---- storage ---- */
 
 static int read_state(const struct df_strs *env, struct df_terrakube_settings *s,
                       struct df_err *err)
@@ -358,7 +358,7 @@ static int check_storage(const struct df_terrakube_settings *s, struct df_err *e
     return 0;
 }
 
-/* ---- all of it -------------------------------------------------------------------------------- */
+/* ---- all of it ---- */
 
 static int read_authorities(const struct df_strs *env, char **ret, struct df_err *err)
 {

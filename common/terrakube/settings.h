@@ -1,8 +1,8 @@
 /*
  * settings.h - what Terrakube's executor is told by its environment (TerrakubeRedisHostname,
  * TerraformStateType, ...), from either layout of its chart: all in one Secret, or split into a
- * Secret and a ConfigMap. Contract: section 4 of the executor's application.properties, 2.22 to 2.34.
- * Thread rule: read only once made.
+ * Secret and a ConfigMap. Contract: section 4 of the executor's application.properties, 2.22 to
+ * 2.34. Thread rule: read only once made.
  */
 #ifndef DF_TERRAKUBE_SETTINGS_H
 #define DF_TERRAKUBE_SETTINGS_H
@@ -59,7 +59,8 @@ struct df_terrakube_settings {
     bool colour;        /* TerrakubeEnableColorOutput, default true */
     bool acknowledges;  /* not ExecutorFlagDisableAcknowledge */
     bool is_secured;    /* TerrakubeEnableSecurity */
-    /* DAYFLY_TERRAKUBE_HTTP_CREDENTIALS, ours: an operator lets credentials of sources go over http */
+    /* DAYFLY_TERRAKUBE_HTTP_CREDENTIALS, ours: an operator lets credentials of sources go over
+     * http */
     bool http_credentials;
 };
 
@@ -72,11 +73,12 @@ void df_terrakube_settings_free(struct df_terrakube_settings *s); /* wipes secre
 /* Do they name a Redis, in one of its three forms? */
 bool df_terrakube_has_redis(const struct df_terrakube_settings *s);
 
-/* Does the reader take this variable, and from anywhere (not HOME, which is the container's own)? */
+/* Does the reader take this variable, and from anywhere (not HOME, which is the container's
+ * own)? */
 bool df_terrakube_is_setting(const char *name);
 
-/* Is it one of the platform's own: a secret, or what leads to its Redis or its storage? Code of a user
- * must not get it. The addresses of the API, which scripts use, are none. */
+/* Is it one of the platform's own: a secret, or what leads to its Redis or its storage? Code of a
+ * user must not get it. The addresses of the API, which scripts use, are none. */
 bool df_terrakube_is_platform_variable(const char *name);
 
 #endif

@@ -18,7 +18,7 @@ struct df_terrakube_storage {
     const struct df_wait_listener *listener; /* borrowed; or NULL */
 };
 
-/* ---- names ------------------------------------------------------------------------------------- */
+/* ---- names ---- */
 
 /* Segments that are safe in paths and URLs. */
 static bool is_name(const char *s)
@@ -46,7 +46,7 @@ static int make_item(const struct df_terrakube_payload *p, enum df_terrakube_obj
     return 0;
 }
 
-/* ---- the calls --------------------------------------------------------------------------------- */
+/* ---- the calls ---- */
 
 static struct df_retry begin(const struct df_terrakube_storage *s)
 {
@@ -118,7 +118,7 @@ int df_terrakube_storage_get(struct df_terrakube_storage *s, const struct df_ter
     return make_item(p, what, name, &i, err) < 0 ? -1 : get_item(s, &i, path, err);
 }
 
-/* ---- the places of plans ----------------------------------------------------------------------- */
+/* ---- the places of plans ---- */
 
 int df_terrakube_storage_plan_place(struct df_terrakube_storage *s,
                                     const struct df_terrakube_payload *p, char **ret,
@@ -168,9 +168,9 @@ static int is_place_of(struct df_terrakube_storage *s, const struct df_terrakube
     return 0;
 }
 
-/* Every form of a place has the organization first, and of the segments behind it the workspace, the
- * job, and the step. Only the step is taken from it, which is that of the plan and not of the apply:
- * the plan of another job was shown and approved there, not here. */
+/* Every form of a place has the organization first, and of the segments behind it the workspace,
+ * the job, and the step. Only the step is taken from it, which is that of the plan and not of the
+ * apply: the plan of another job was shown and approved there, not here. */
 static int read_place(struct df_terrakube_storage *s, char *rest, struct df_terrakube_item *i,
                       struct df_err *err)
 {
@@ -210,7 +210,7 @@ int df_terrakube_storage_get_plan(struct df_terrakube_storage *s,
                : get_item(s, &i, path, err);
 }
 
-/* ---- opening ----------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static int open_store(const struct df_terrakube_settings *s, const volatile bool *stop,
                       struct df_terrakube_store **ret, struct df_err *err)

@@ -2,9 +2,9 @@
  * storage.h - Terrakube's storage as its API reads it: plain objects under exact keys in S3, GCS,
  * Azure's containers, or files below HOME; or through the API. Contract: section 3.8.
  *
- * Calls repeat temporary faults until the patience ends, RETRY then. Other failures: USER, DENIED (of
- * the store, its credentials), LIMIT beyond DF_LIMIT_TERRAKUBE_OBJECT, NOT_FOUND as said. Large objects
- * need no memory. Thread rule: one handle, one thread.
+ * Calls repeat temporary faults until the patience ends, RETRY then. Other failures: USER, DENIED
+ * (of the store, its credentials), LIMIT beyond DF_LIMIT_TERRAKUBE_OBJECT, NOT_FOUND as said. Large
+ * objects need no memory. Thread rule: one handle, one thread.
  */
 #ifndef DF_TERRAKUBE_STORAGE_H
 #define DF_TERRAKUBE_STORAGE_H
@@ -45,8 +45,8 @@ enum df_terrakube_object {
 int df_terrakube_storage_put(struct df_terrakube_storage *s, const struct df_terrakube_payload *p,
                              enum df_terrakube_object what, const char *name, const char *path,
                              struct df_err *err) DF_MUST_CHECK;
-/* Into a new file (0600) instead of the one at path; none on failure. NOT_FOUND. Through the API only
- * plans come back. */
+/* Into a new file (0600) instead of the one at path; none on failure. NOT_FOUND. Through the API
+ * only plans come back. */
 int df_terrakube_storage_get(struct df_terrakube_storage *s, const struct df_terrakube_payload *p,
                              enum df_terrakube_object what, const char *name, const char *path,
                              struct df_err *err) DF_MUST_CHECK;
@@ -54,8 +54,9 @@ int df_terrakube_storage_get(struct df_terrakube_storage *s, const struct df_ter
 int df_terrakube_storage_plan_place(struct df_terrakube_storage *s,
                                     const struct df_terrakube_payload *p, char **ret,
                                     struct df_err *err) DF_MUST_CHECK;
-/* The plan that job.terraformPlan names, as above: NOT_FOUND; DENIED, reason ForeignPlan, if it is no
- * plan of this job and workspace. The form of the place may also be that of Terrakube's own executor. */
+/* The plan that job.terraformPlan names, as above: NOT_FOUND; DENIED, reason ForeignPlan, if it is
+ * no plan of this job and workspace. The form of the place may also be that of Terrakube's own
+ * executor. */
 int df_terrakube_storage_get_plan(struct df_terrakube_storage *s,
                                   const struct df_terrakube_payload *p, const char *place,
                                   const char *path, struct df_err *err) DF_MUST_CHECK;

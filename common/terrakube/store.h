@@ -1,6 +1,6 @@
 /*
- * store.h - a place for Terrakube's objects: files, buckets of a cloud, or the API itself. Internal to
- * common/terrakube: storage.c repeats its calls. Thread rule: one store, one thread.
+ * store.h - a place for Terrakube's objects: files, buckets of a cloud, or the API itself. Internal
+ * to common/terrakube: storage.c repeats its calls. Thread rule: one store, one thread.
  */
 #ifndef DF_TERRAKUBE_STORE_H
 #define DF_TERRAKUBE_STORE_H

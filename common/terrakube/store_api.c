@@ -1,6 +1,6 @@
 /*
- * ApiTerraformStateImpl, since 2.34: objects go through the API, which alone reaches the storage. It
- * takes what has the digest of its header, and has no place for tools.
+ * ApiTerraformStateImpl, since 2.34: objects go through the API, which alone reaches the storage.
+ * It takes what has the digest of its header, and has no place for tools.
  */
 #include "common/base/clock.h"
 #include "common/crypto/crypto.h"
@@ -66,8 +66,8 @@ static const char *type_of(enum df_terrakube_object what)
                                                 : "application/json";
 }
 
-/* 409: the bytes that came have another digest. Whoever was admitted before is not refused for good, and
- * a 404 is that of a gateway then. */
+/* 409: the bytes that came have another digest. Whoever was admitted before is not refused for
+ * good, and a 404 is that of a gateway then. */
 static bool is_for_now(const struct by_api *a, int status)
 {
     return status == 409 || status == 423 || status >= 500 ||

@@ -1,6 +1,6 @@
 /*
- * The object stores of the clouds, by the drivers of common/blob: S3 and Google with one bucket, where
- * the area begins the name; Azure with a container for each area.
+ * The object stores of the clouds, by the drivers of common/blob: S3 and Google with one bucket,
+ * where the area begins the name; Azure with a container for each area.
  */
 #include "common/blob/azblob.h"
 #include "common/blob/gcs.h"
@@ -36,7 +36,7 @@ static int get(struct df_terrakube_store *s, const struct df_terrakube_item *i, 
     return key ? b->ops->save(b, key, fd, DF_LIMIT_TERRAKUBE_OBJECT, err) : df_fail_oom(err);
 }
 
-/* ---- places of plans, in the forms of the clouds' own libraries ------------------------------- */
+/* ---- places of plans, in the forms of the clouds' own libraries ---- */
 
 static char *s3_place(const struct df_terrakube_settings *s, const char *key)
 {
@@ -65,10 +65,10 @@ static char *place(struct df_terrakube_store *store, const struct df_terrakube_i
                                                             s->gcp.bucket, key);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
-/* With an endpoint of its own it is a store that only speaks S3: its region is called `auto`, as the
- * API and its executor call it, unless it insists on another. */
+/* With an endpoint of its own it is a store that only speaks S3: its region is called `auto`, as
+ * the API and its executor call it, unless it insists on another. */
 static int open_s3(const struct df_terrakube_settings *s, const char *area, struct df_bucket **ret,
                    struct df_err *err)
 {

@@ -11,8 +11,8 @@ static const char url_alphabet[] =
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 /* Adds the text in the URL alphabet, without padding and white space, and with the bits of its last
- * digit that belong to no byte cleared: Java's decoders do not look at them, and secrets that somebody
- * typed have some. */
+ * digit that belong to no byte cleared: Java's decoders do not look at them, and secrets that
+ * somebody typed have some. */
 static void add_plain_digits(const char *secret, struct df_buf *out)
 {
     for (const char *p = secret; *p; p++)

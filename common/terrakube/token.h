@@ -14,7 +14,8 @@
 int df_terrakube_token_make(const char *secret, const char *workspace, int64_t now_us,
                             int64_t life_s, struct df_buf *out, struct df_err *err) DF_MUST_CHECK;
 
-/* Checks a token of the API (issuer TERRAKUBE_INTERNAL; exp with DF_JWT_LEEWAY_S). DENIED with the reasons of jwt.h. */
+/* Checks a token of the API (issuer TERRAKUBE_INTERNAL; exp with DF_JWT_LEEWAY_S). DENIED with the
+ * reasons of jwt.h. */
 int df_terrakube_token_check(const char *secret, const char *token, int64_t now_us,
                              struct df_err *err) DF_MUST_CHECK;
 

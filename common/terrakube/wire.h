@@ -1,7 +1,8 @@
 /*
- * wire.h - what an executor says to Terrakube's Redis, as commands: keys, fields and values are strings
- * of Java's object stream (jdk.h), names of groups and ids are plain. Contract: section 3.9, recorded
- * bytes of 2.28.0. Failures are those of redis.h. Thread rule: one client, one thread.
+ * wire.h - what an executor says to Terrakube's Redis, as commands: keys, fields and values are
+ * strings of Java's object stream (jdk.h), names of groups and ids are plain. Contract: section
+ * 3.9, recorded bytes of 2.28.0. Failures are those of redis.h. Thread rule: one client, one
+ * thread.
  */
 #ifndef DF_TERRAKUBE_WIRE_H
 #define DF_TERRAKUBE_WIRE_H
@@ -22,8 +23,8 @@ struct df_terrakube_line {
     size_t n;
     int64_t number; /* from 1 on, of the step */
 };
-/* Adds lines to the job's stream in one round trip. *ret_done, also on failure: so many of the first
- * ones are there. */
+/* Adds lines to the job's stream in one round trip. *ret_done, also on failure: so many of the
+ * first ones are there. */
 int df_terrakube_wire_lines(struct df_redis *r, const struct df_terrakube_payload *p,
                             const struct df_terrakube_line *lines, size_t n, size_t *ret_done,
                             struct df_err *err) DF_MUST_CHECK;
@@ -37,8 +38,8 @@ int df_terrakube_wire_context(struct df_redis *r, const struct df_terrakube_payl
 int df_terrakube_wire_beat(struct df_redis *r, const char *job, struct df_err *err) DF_MUST_CHECK;
 int df_terrakube_wire_unbeat(struct df_redis *r, const char *job, struct df_err *err) DF_MUST_CHECK;
 
-/* Says that the pod, a random text, runs the step, for as long as a heartbeat lives. *ret_other: another
- * one says so, and this one does not. */
+/* Says that the pod, a random text, runs the step, for as long as a heartbeat lives. *ret_other:
+ * another one says so, and this one does not. */
 int df_terrakube_wire_live(struct df_redis *r, const char *step, const char *pod, bool *ret_other,
                            struct df_err *err) DF_MUST_CHECK;
 /* Does another pod say so? */
@@ -48,8 +49,8 @@ int df_terrakube_wire_lives_elsewhere(struct df_redis *r, const char *step, cons
 int df_terrakube_wire_unlive(struct df_redis *r, const char *step,
                              struct df_err *err) DF_MUST_CHECK;
 
-/* Takes a step for this process, for DF_TERRAKUBE_CLAIM_LIFE_S seconds. *ret_taken: another process has
- * it. On RETRY it may be taken for this one. */
+/* Takes a step for this process, for DF_TERRAKUBE_CLAIM_LIFE_S seconds. *ret_taken: another process
+ * has it. On RETRY it may be taken for this one. */
 #define DF_TERRAKUBE_CLAIM_LIFE_S (24 * 3600)
 int df_terrakube_wire_claim(struct df_redis *r, const char *step, bool *ret_taken,
                             struct df_err *err) DF_MUST_CHECK;

@@ -19,7 +19,8 @@ enum df_frame_next df_frame_answer(int status, const char *body, size_t n, uint6
 {
     if (status == 410)
         return DF_FRAME_OVER;
-    /* 412: the spawner lost its bucket to another installation. Not 507: a full disk is temporary. */
+    /* 412: the spawner lost its bucket to another installation. Not 507: a full disk is
+     * temporary. */
     if (status == 412 || status == 413)
         return DF_FRAME_REFUSED;
     uint64_t offset;

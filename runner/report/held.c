@@ -1,8 +1,8 @@
 /*
  * Each line goes to the redactor behind a prefix, as the tool writes one in front of each line of
- * text. The redactor leaves line breaks and prefixes alone, so each line that it is done with is the
- * text of the event that came first. A secret that has such a line itself is the exception: then
- * lines are missing at the end, and their events show nothing.
+ * text. The redactor leaves line breaks and prefixes alone, so each line that it is done with is
+ * the text of the event that came first. A secret that has such a line itself is the exception:
+ * then lines are missing at the end, and their events show nothing.
  */
 #include "runner/report/held.h"
 

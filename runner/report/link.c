@@ -132,8 +132,8 @@ void df_link_set_leader(struct df_link *l, const char *url)
     l->leader = DF_TAKE(leader);
 }
 
-/* Back to the server, which knows who leads: whatever went wrong, the next attempt goes there. Without
- * memory for that, the next failure does it. */
+/* Back to the server, which knows who leads: whatever went wrong, the next attempt goes there.
+ * Without memory for that, the next failure does it. */
 static void leave_leader(struct df_link *l, int sent, const struct df_http_response *answer,
                          struct df_err *err)
 {

@@ -1,7 +1,8 @@
 /*
- * link.h - the connection of one step (or of a runner that waits for one) and one thread to the spawner: its address, which may change
- * when the spawner restarts, and the back-off between attempts. A proxy of the environment is not
- * used: clusters add one to pods, and it rarely reaches the services of the cluster.
+ * link.h - the connection of one step (or of a runner that waits for one) and one thread to the
+ * spawner: its address, which may change when the spawner restarts, and the back-off between
+ * attempts. A proxy of the environment is not used: clusters add one to pods, and it rarely reaches
+ * the services of the cluster.
  *
  * Thread rule: one link, one thread.
  */
@@ -38,16 +39,16 @@ int df_link_set_step(struct df_link *l, const char *uid, const char *token,
                      struct df_err *err) DF_MUST_CHECK;
 
 /* From now on the link asks the replica at this URL (copied), whose certificate has the name of the
- * server, on a new connection. The first request that fails there ends that: then the server is asked
- * again. Not of a link with a token file or an endpoint file. Without memory, or if the URL has no TLS
- * and the server's has, nothing changes. */
+ * server, on a new connection. The first request that fails there ends that: then the server is
+ * asked again. Not of a link with a token file or an endpoint file. Without memory, or if the URL
+ * has no TLS and the server's has, nothing changes. */
 void df_link_set_leader(struct df_link *l, const char *url);
-/* True, once, if the last attempt failed at the leader: the same request to the server may follow at
- * once. */
+/* True, once, if the last attempt failed at the leader: the same request to the server may follow
+ * at once. */
 bool df_link_has_left_leader(struct df_link *l);
 
-/* One attempt. path is relative to /v1/steps/{uid}, or to /v1/runners/{runner}; sets req->url, and idle_timeout_ms if it is 0.
- * Any answer is success. */
+/* One attempt. path is relative to /v1/steps/{uid}, or to /v1/runners/{runner}; sets req->url, and
+ * idle_timeout_ms if it is 0. Any answer is success. */
 int df_link_send(struct df_link *l, struct df_http_request *req, const char *path,
                  struct df_http_response *ret, struct df_err *err) DF_MUST_CHECK;
 
@@ -69,8 +70,8 @@ bool df_link_is_passing(int sent, const struct df_http_response *answer, const s
 /* Waits before the next attempt. False: p has ended. */
 bool df_link_pause(struct df_link *l, const struct df_retry *p);
 
-/* Retries until there is a definite answer, which may be a refusal, or p ends. req->stop ends also an
- * attempt that is under way; NULL: that of p. */
+/* Retries until there is a definite answer, which may be a refusal, or p ends. req->stop ends also
+ * an attempt that is under way; NULL: that of p. */
 int df_link_try(struct df_link *l, struct df_http_request *req, const char *path,
                 const struct df_retry *p, struct df_http_response *ret,
                 struct df_err *err) DF_MUST_CHECK;

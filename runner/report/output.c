@@ -1,7 +1,7 @@
 /*
  * Two inputs (text and events) become two outputs (log and events), both redacted. All text passes
- * one redactor, because a secret may span two pieces; events are redacted one by one (events.c), and
- * lines of a provisioner together (held.c).
+ * one redactor, because a secret may span two pieces; events are redacted one by one (events.c),
+ * and lines of a provisioner together (held.c).
  */
 #include "runner/report/output.h"
 

@@ -22,8 +22,8 @@ struct df_output; /* opaque */
 int df_output_new(struct df_masks *masks, struct df_report *report, int echo_fd,
                   struct df_output **ret, struct df_err *err) DF_MUST_CHECK;
 void df_output_free(struct df_output *o);
-/* Masks these values from now on, instead of those before (df_masks_replace()). To be called between
- * commands. */
+/* Masks these values from now on, instead of those before (df_masks_replace()). To be called
+ * between commands. */
 int df_output_hide(struct df_output *o, const struct df_strs *values,
                    struct df_err *err) DF_MUST_CHECK;
 /* Masks this value, too, from now until the step's end: one that is made while the step runs. */

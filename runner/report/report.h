@@ -15,8 +15,8 @@
 
 struct df_report; /* opaque */
 
-/* A standby runner may get ready what doc names (docs/step-protocol.md), and owns doc. Called once, while
- * df_report_claim() waits. */
+/* A standby runner may get ready what doc names (docs/step-protocol.md), and owns doc. Called once,
+ * while df_report_claim() waits. */
 typedef void df_report_prepare(void *arg, cJSON *doc);
 
 /* Strings are copied. spool_dir exists and is private (0700). Byte i of spool_dir/log and of
@@ -27,8 +27,8 @@ struct df_report_spawner {
     const char *endpoint_file; /* or NULL */
     const char *ca_file;       /* PEM to trust; NULL: the system's */
     const char *uid;
-    /* Instead, with token_file: the id of a runner that waits for its step. That of a standby runner, or
-     * the uid of the plan in whose pod this one is. */
+    /* Instead, with token_file: the id of a runner that waits for its step. That of a standby
+     * runner, or the uid of the plan in whose pod this one is. */
     const char *runner;
     df_report_prepare *prepare; /* of a standby runner; or NULL */
     void *prepare_arg;
@@ -50,8 +50,9 @@ void df_report_free(struct df_report *r); /* NULL is fine */
 /* Claims the step and returns its document (it has secrets: df_json_wipe() it). Retries with the
  * same claimId while the spawner cannot be reached, until *stop (may be NULL) or for pending_ms;
  * then starts the sender. After CONFLICT AlreadyClaimed or StepOver, or DENIED, the runner must not
- * start the tool. A runner that waits for its step asks until one is given to it, for pending_ms; *ret NULL:
- * none will be (StepOver), none was in that time, or *stop. To be called once; the directory backend has no claim. */
+ * start the tool. A runner that waits for its step asks until one is given to it, for pending_ms;
+ * *ret NULL: none will be (StepOver), none was in that time, or *stop. To be called once; the
+ * directory backend has no claim. */
 int df_report_claim(struct df_report *r, const volatile bool *stop, int64_t pending_ms, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
 
@@ -75,8 +76,8 @@ bool df_report_is_over(const struct df_report *r);
  * -1 for a directory, where it never happens. */
 int df_report_over_fd(const struct df_report *r);
 
-/* Once *stop is true nothing but an errored state and the result is tried again and again: what cannot
- * be delivered then stays undelivered. *stop outlives r. */
+/* Once *stop is true nothing but an errored state and the result is tried again and again: what
+ * cannot be delivered then stays undelivered. *stop outlives r. */
 void df_report_heed(struct df_report *r, const volatile bool *stop);
 
 /* Blocks and retries until the artifact is delivered or refused, the step is over, or deadline_ms
@@ -89,10 +90,10 @@ int df_report_put_artifact(struct df_report *r, const char *name, const char *pa
 int df_report_get_artifact(struct df_report *r, const char *name, const char *to_path,
                            int64_t deadline_ms, struct df_err *err) DF_MUST_CHECK;
 
-/* Delivers the spools (for at most DF_TIMEOUT_LOG_SECONDS and half of give_up_ms: the result must not
- * wait for a log; the spools are tried on while the result is), then
- * the result with logBytes and eventBytes added. Returns 0 once the spawner acknowledged the
- * result. The last call but df_report_free(). */
+/* Delivers the spools (for at most DF_TIMEOUT_LOG_SECONDS and half of give_up_ms: the result must
+ * not wait for a log; the spools are tried on while the result is), then the result with logBytes
+ * and eventBytes added. Returns 0 once the spawner acknowledged the result. The last call but
+ * df_report_free(). */
 int df_report_result(struct df_report *r, const cJSON *result, struct df_err *err) DF_MUST_CHECK;
 
 #endif

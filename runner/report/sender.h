@@ -2,12 +2,12 @@
  * sender.h - the thread that delivers a step's log, events and progress to the spawner.
  *
  * Two spools feed it. The first bytes after a pause are posted at once; while a stream flows, posts
- * are DF_SENDER_GAP_MS apart, or DF_SENDER_GAP_FACTOR times what the last one took, but not more than
- * DF_SENDER_GAP_MAX_MS; they carry up to DF_LIMIT_STREAM_FRAME bytes. Progress is posted at most
- * every DF_PROGRESS_GAP_MS, and not after df_sender_drain(). The sender needs
- * memory for one frame. If there is nothing to send, it asks for the end of the log every few
- * seconds, so that a step that prints nothing notices a cancel.
- * Thread rule: append to one stream from one thread; everything else from the owner's thread.
+ * are DF_SENDER_GAP_MS apart, or DF_SENDER_GAP_FACTOR times what the last one took, but not more
+ * than DF_SENDER_GAP_MAX_MS; they carry up to DF_LIMIT_STREAM_FRAME bytes. Progress is posted at
+ * most every DF_PROGRESS_GAP_MS, and not after df_sender_drain(). The sender needs memory for one
+ * frame. If there is nothing to send, it asks for the end of the log every few seconds, so that a
+ * step that prints nothing notices a cancel. Thread rule: append to one stream from one thread;
+ * everything else from the owner's thread.
  */
 #ifndef DF_REPORT_SENDER_H
 #define DF_REPORT_SENDER_H
@@ -38,7 +38,8 @@ int df_sender_append(struct df_sender *s, enum df_stream stream, const char *byt
 void df_sender_progress(struct df_sender *s, const cJSON *body, bool hurries);
 
 /* Ends the streams and waits until each is acknowledged or refused, the step is over, or
- * deadline_ms (of df_mono_ms()). Once *stop is true (NULL: never) the first failure ends the wait. */
+ * deadline_ms (of df_mono_ms()). Once *stop is true (NULL: never) the first failure ends the
+ * wait. */
 void df_sender_drain(struct df_sender *s, int64_t deadline_ms, const volatile bool *stop);
 /* Bytes of the stream so far. */
 uint64_t df_sender_size(struct df_sender *s, enum df_stream stream);

@@ -227,14 +227,15 @@ static void spawner_progress(struct df_report *r, const cJSON *body, bool hurrie
 
 enum { ARTIFACT_IDLE_MS = 30000 };
 
-/* What ends the wait for the storage. The errored state may be all that is known of new resources. */
+/* What ends the wait for the storage. The errored state may be all that is known of new
+ * resources. */
 static const volatile bool *stop_of(const struct df_report *r, const char *name)
 {
     return r->stop && !df_streq(name, "errored-state") ? r->stop : r->over;
 }
 
-/* What ends also an attempt that is under way. A step that was told to stop has its outputs to deliver,
- * but no plan. */
+/* What ends also an attempt that is under way. A step that was told to stop has its outputs to
+ * deliver, but no plan. */
 static const volatile bool *abort_of(const struct df_report *r, const char *name)
 {
     return df_streq(name, "plan") ? stop_of(r, name) : r->over;

@@ -20,7 +20,8 @@ struct df_unsent {
 };
 void df_unsent_free(struct df_unsent *p);
 
-/* Merges body, borrowed: arrays are joined, other members replaced. Drops it if there is no memory. */
+/* Merges body, borrowed: arrays are joined, other members replaced. Drops it if there is no
+ * memory. */
 void df_unsent_add(struct df_unsent *p, const cJSON *body, bool hurries, int64_t now_ms);
 
 /* Takes back what could not be sent; what was added meanwhile comes behind it. */

@@ -1,6 +1,7 @@
 /*
- * Is a commit in the history of a branch or tag? A server gives more: commits of pull requests, which
- * anybody may open, and on many forges those of every fork, because forks share their objects.
+ * Is a commit in the history of a branch or tag? A server gives more: commits of pull requests,
+ * which anybody may open, and on many forges those of every fork, because forks share their
+ * objects.
  *
  * First the tips are compared, which costs one request. Otherwise the history is fetched, commits
  * alone and no deeper than necessary. Read df_git_check_contained() at the end first.
@@ -9,7 +10,8 @@
 #include "common/base/limits.h"
 #include "runner/source/git.h"
 
-/* Only who may push to the repository writes below these. HEAD is one of a working copy's commits. */
+/* Only who may push to the repository writes below these. HEAD is one of a working copy's
+ * commits. */
 #define HEADS "refs/heads/"
 #define TAGS "refs/tags/"
 #define REMOTES "refs/remotes/" /* the branches that a working copy has fetched */
@@ -74,8 +76,8 @@ static int fetch_history(const struct df_git *g, const struct df_git_repo *r, co
         NULL, err);
 }
 
-/* Unlike every other command of git, rev-list can be told not to fetch what is missing: a server gives
- * a commit of a fork as readily as any. */
+/* Unlike every other command of git, rev-list can be told not to fetch what is missing: a server
+ * gives a commit of a fork as readily as any. */
 static bool is_here(const struct df_git *g, const struct df_git_repo *r)
 {
     return df_git_run(

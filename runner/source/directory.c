@@ -1,8 +1,9 @@
 /*
- * Copies a directory of this machine. What editors make beside files and what .terraformignore names
- * is left out. A symbolic link that stays in the directory is copied as one; another is followed if
- * the source says so (a laptop, where the caller could read the same), else copied as it is, for the
- * check of all links to refuse. Read df_fetch_directory() at the end, then copy_visitor().
+ * Copies a directory of this machine. What editors make beside files and what .terraformignore
+ * names is left out. A symbolic link that stays in the directory is copied as one; another is
+ * followed if the source says so (a laptop, where the caller could read the same), else copied as
+ * it is, for the check of all links to refuse. Read df_fetch_directory() at the end, then
+ * copy_visitor().
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -66,7 +66,8 @@ int df_git_run(const struct df_git *g, const struct df_git_repo *r, const char *
 
 /* The reason when the ids of the server's repository are of another format. */
 #define DF_GIT_OTHER_FORMAT "OtherFormat"
-/* Fails with *why, of a fetch of r->commit; says which format the commit should have if it is that. */
+/* Fails with *why, of a fetch of r->commit; says which format the commit should have if it is
+ * that. */
 int df_git_explain_format(const struct df_git_repo *r, const struct df_err *why,
                           struct df_err *err);
 

@@ -157,8 +157,8 @@ static const char ssh_options[] = "BatchMode yes\n"
                                   "ServerAliveInterval 15\n"
                                   "ServerAliveCountMax 4\n";
 
-/* pattern: the hosts that all of this is for. accept-new writes the key that it accepts into the file, for the
- * submodules. */
+/* pattern: the hosts that all of this is for. accept-new writes the key that it accepts into the
+ * file, for the submodules. */
 static int add_ssh_options(const struct df_git *g, const char *pattern, const char *key,
                            const char *hosts, struct df_buf *b, struct df_err *err)
 {
@@ -217,7 +217,8 @@ static int write_key(const struct df_fetch *f, const char *key, char **ret, stru
     return result;
 }
 
-/* Also for an https source, whose submodules may use ssh. after: what follows in the configuration. */
+/* Also for an https source, whose submodules may use ssh. after: what follows in the
+ * configuration. */
 static int add_ssh(struct df_git *g, const char *pattern, const char *after, struct df_err *err)
 {
     const struct df_source_spec *s = g->fetch->spec;

@@ -1,7 +1,7 @@
 /*
  * ignore.h - .terraformignore: what of a directory is not part of the module, in the syntax of
- * .gitignore. Each such file holds for the directory that has it and for what is below; the last rule
- * that matches decides. Thread rule: one thread.
+ * .gitignore. Each such file holds for the directory that has it and for what is below; the last
+ * rule that matches decides. Thread rule: one thread.
  */
 #ifndef DF_SOURCE_IGNORE_H
 #define DF_SOURCE_IGNORE_H

@@ -1,6 +1,6 @@
 /*
- * Compares two listings as two sorted lists: the order of a walk is that of the paths with '/' before
- * all other bytes. Read df_listing_differences() at the end first.
+ * Compares two listings as two sorted lists: the order of a walk is that of the paths with '/'
+ * before all other bytes. Read df_listing_differences() at the end first.
  */
 #include "runner/source/listing.h"
 

@@ -1,7 +1,7 @@
 /*
- * listing.h - what a source consists of, entry by entry: kept with a plan, so that its apply can name
- * what was added, changed or removed since. It explains a digest that differs, and proves nothing.
- * Thread rule: one listing, one thread.
+ * listing.h - what a source consists of, entry by entry: kept with a plan, so that its apply can
+ * name what was added, changed or removed since. It explains a digest that differs, and proves
+ * nothing. Thread rule: one listing, one thread.
  */
 #ifndef DF_SOURCE_LISTING_H
 #define DF_SOURCE_LISTING_H

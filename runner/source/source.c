@@ -47,8 +47,8 @@ static int remove_entry(const struct cleaning *s, const struct df_tree_entry *e,
     return df_fs_remove_tree(path, err);
 }
 
-/* The smallest directory that has the source and what a relative link in it names, for the caller to
- * free; NULL: there is none but the root, or it does not help. No file outside is looked at. */
+/* The smallest directory that has the source and what a relative link in it names, for the caller
+ * to free; NULL: there is none but the root, or it does not help. No file outside is looked at. */
 static char *directory_with(const struct cleaning *s, const char *link)
 {
     char target[4096];

@@ -58,13 +58,15 @@ int df_source_fetch(const struct df_source_request *q, struct df_source_result *
 /* The host of a URL, without user and port; the caller frees. NULL: it has none, or no memory. */
 char *df_source_host(const char *url);
 
-/* Lets the git processes of the tool's `init` read modules from the host of the source as the source
- * itself was read: with its credentials and certificates, and no other host with them. Adds variables
- * to env, and files to private_dir (existing, 0700), which the caller removes after `init`. */
+/* Lets the git processes of the tool's `init` read modules from the host of the source as the
+ * source itself was read: with its credentials and certificates, and no other host with them. Adds
+ * variables to env, and files to private_dir (existing, 0700), which the caller removes after
+ * `init`. */
 int df_source_share(const cJSON *source, const char *private_dir, struct df_strs *env,
                     struct df_err *err) DF_MUST_CHECK;
 
-/* SHA-256 over the sorted tree: paths, kinds, contents (digest.c), without `.git` and `.terraform`. */
+/* SHA-256 over the sorted tree: paths, kinds, contents (digest.c), without `.git` and
+ * `.terraform`. */
 int df_tree_digest(const char *directory, char ret[65], struct df_err *err) DF_MUST_CHECK;
 /* The same; adds the entries to a listing. */
 int df_tree_digest_listed(const char *directory, struct df_listing *listing, char ret[65],

@@ -1,6 +1,6 @@
 /*
- * Both stages change resources: run_change() at the end runs the command, then keeps the state, whatever
- * the command came to.
+ * Both stages change resources: run_change() at the end runs the command, then keeps the state,
+ * whatever the command came to.
  */
 #include "runner/terrakube/apply.h"
 

@@ -1,6 +1,6 @@
 /*
- * banner.h - the lines with which Terrakube's executor divides the log of a step. Contract: point 21 of
- * the recordings. Thread rule: main thread.
+ * banner.h - the lines with which Terrakube's executor divides the log of a step. Contract: point
+ * 21 of the recordings. Thread rule: main thread.
  */
 #ifndef DF_RUNNER_TERRAKUBE_BANNER_H
 #define DF_RUNNER_TERRAKUBE_BANNER_H

@@ -1,6 +1,6 @@
 /*
- * The way of a step up to its command: df_terrakube_begin() and df_terrakube_ready() at the end. What
- * fails before the API knows that the step runs is a failure to prepare the work directory.
+ * The way of a step up to its command: df_terrakube_begin() and df_terrakube_ready() at the end.
+ * What fails before the API knows that the step runs is a failure to prepare the work directory.
  */
 #include "runner/terrakube/begin.h"
 

@@ -17,8 +17,8 @@ int df_terrakube_command_run(struct df_context *c, const struct df_strs *args,
 int df_terrakube_command_save(struct df_context *c, const char *const *args, const char *path,
                               struct df_err *err) DF_MUST_CHECK;
 
-/* A document that the tool printed into a file, with secrets masked, for the UI. The caller deletes.
- * NULL if it cannot be read: rows of the UI are not worth the step. */
+/* A document that the tool printed into a file, with secrets masked, for the UI. The caller
+ * deletes. NULL if it cannot be read: rows of the UI are not worth the step. */
 cJSON *df_terrakube_shown(const struct df_context *c, const char *path);
 
 /* The failure of the command as an error, with the reason word. Returns -1. */

@@ -1,6 +1,6 @@
 /*
- * The caller's thread changes the rows under the lock; the thread of the context prints them under the
- * lock and talks to the API without it: context_thread(), post_once().
+ * The caller's thread changes the rows under the lock; the thread of the context prints them under
+ * the lock and talks to the API without it: context_thread(), post_once().
  */
 #include "runner/terrakube/context.h"
 

@@ -1,6 +1,6 @@
 /*
- * environment.h - what the tool and the scripts of a step of Terrakube find in their environment and in
- * their HOME. Thread rule: main thread.
+ * environment.h - what the tool and the scripts of a step of Terrakube find in their environment
+ * and in their HOME. Thread rule: main thread.
  */
 #ifndef DF_RUNNER_TERRAKUBE_ENVIRONMENT_H
 #define DF_RUNNER_TERRAKUBE_ENVIRONMENT_H

@@ -65,8 +65,8 @@ bool df_terrakube_is_plan(const struct df_terrakube_payload *p);
 /* False until API 2.28, the last whose payloads have an agentUrl: a job stays pending until its
  * executor tells that it runs, and has no context. */
 bool df_terrakube_has_queue(const struct df_terrakube_payload *p);
-/* True for the commands of onReject, whose step the API marks `failed` while it dispatches them. Needs
- * t->job. */
+/* True for the commands of onReject, whose step the API marks `failed` while it dispatches them.
+ * Needs t->job. */
 bool df_terrakube_is_refusal(const struct df_terrakube *t);
 /* True for a configuration that the Terraform CLI uploaded. */
 bool df_terrakube_is_remote_content(const struct df_terrakube_payload *p);

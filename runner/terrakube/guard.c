@@ -149,9 +149,9 @@ static int ask_for_others(const struct df_terrakube *t, bool *ret, struct df_err
     return failed;
 }
 
-/* Waits while another pod says that it runs the step: that one reports. One that was lost says it for
- * DF_TERRAKUBE_BEAT_LIFE_S seconds more. A Redis that is away does not end the wait, and begins none.
- * *ret_waited: what the API said of the step is old. */
+/* Waits while another pod says that it runs the step: that one reports. One that was lost says it
+ * for DF_TERRAKUBE_BEAT_LIFE_S seconds more. A Redis that is away does not end the wait, and begins
+ * none. *ret_waited: what the API said of the step is old. */
 static int await_others(struct df_context *c, bool *ret_waited, struct df_err *err)
 {
     struct df_terrakube *t = df_terrakube_of(c);

@@ -13,9 +13,9 @@
  * deleted. */
 int df_terrakube_guard(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
 
-/* Directly before the API is told that the step runs: waits as above. For an apply, a destroy
- * and the commands of onReject it asks the API again, and takes the step in Redis, so that of two pods one goes on. Failures as above; a Redis that is away decides
- * nothing. */
+/* Directly before the API is told that the step runs: waits as above. For an apply, a destroy and
+ * the commands of onReject it asks the API again, and takes the step in Redis, so that of two pods
+ * one goes on. Failures as above; a Redis that is away decides nothing. */
 int df_terrakube_guard_change(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -207,7 +207,8 @@ static int run_opa(struct df_context *c, const struct df_terrakube_policies *q,
     return df_process_run(&o, TIMEOUT_MS, out, tail, ret_code, err);
 }
 
-/* {"errors": [{"message", "location": {"file", "row"}}]} or {"result": [{"expressions": [{"value"}]}]}
+/* {"errors": [{"message", "location": {"file", "row"}}]} or {"result": [{"expressions":
+ * [{"value"}]}]}
  */
 static int read_answer(const struct df_buf *out, const char *tail, int code, cJSON **ret,
                        struct df_err *err)

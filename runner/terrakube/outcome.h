@@ -21,9 +21,9 @@ int df_terrakube_tell_running(struct df_terrakube *t, struct df_err *err) DF_MUS
 int df_terrakube_tell_end(struct df_terrakube *t, bool succeeded, const char *log_path,
                           struct df_err *err) DF_MUST_CHECK;
 
-/* A step that could not be started here, and why, to be called if the report was not: the same for a
- * step that nobody else has begun. The API is asked for seconds; what is not told is in the program's
- * log. Sets t->is_told if it is. */
+/* A step that could not be started here, and why, to be called if the report was not: the same for
+ * a step that nobody else has begun. The API is asked for seconds; what is not told is in the
+ * program's log. Sets t->is_told if it is. */
 void df_terrakube_tell_unstarted(struct df_terrakube *t, const char *why);
 
 /* The part of it that follows the output; t->job is fresh. step_is_told: of an earlier pod that

@@ -1,7 +1,7 @@
 /*
- * A plan is shown to people and to policies, and stored to be applied: the same bytes, though scripts
- * and providers can write where the file is. So its digest stays in this process from before it is
- * shown until it is stored, and what was left running is ended before each.
+ * A plan is shown to people and to policies, and stored to be applied: the same bytes, though
+ * scripts and providers can write where the file is. So its digest stays in this process from
+ * before it is shown until it is stored, and what was left running is ended before each.
  */
 #include "runner/terrakube/plan.h"
 

@@ -28,9 +28,9 @@ struct df_terrakube_policies {
     const char *plan_json;                /* file of `show -json` of the plan */
 };
 
-/* Evaluates every policy of the payload on the plan; none: 0 at once. c needs output, masks, stop, dirs
- * and source. Writes what was found to the output. DENIED, reason PolicyFailed: a hard-mandatory policy
- * denies the plan, or could not be evaluated; *ret is filled then, too. */
+/* Evaluates every policy of the payload on the plan; none: 0 at once. c needs output, masks, stop,
+ * dirs and source. Writes what was found to the output. DENIED, reason PolicyFailed: a
+ * hard-mandatory policy denies the plan, or could not be evaluated; *ret is filled then, too. */
 int df_terrakube_policies_check(struct df_context *c, const struct df_terrakube_policies *q,
                                 struct df_terrakube_verdict *ret, struct df_err *err) DF_MUST_CHECK;
 

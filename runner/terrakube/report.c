@@ -57,8 +57,8 @@ static int terrakube_claim(struct df_report *r, const volatile bool *stop, int64
     return 0;
 }
 
-/* A rejected job keeps its status, so the runner does not see when the API has deleted its stream, and
- * with it lines that were sent before. Terrakube's own executor sends none either. */
+/* A rejected job keeps its status, so the runner does not see when the API has deleted its stream,
+ * and with it lines that were sent before. Terrakube's own executor sends none either. */
 static bool is_streamed(const struct terrakube_report *k)
 {
     return k->t->refused || k->t->payload->type != DF_TERRAKUBE_REJECTED;

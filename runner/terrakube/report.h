@@ -2,8 +2,8 @@
  * report.h - the report backend of a step of Terrakube: its API, its Redis and its storage, and the
  * service, if the service handed the step out.
  *
- * Log lines go to the job's stream and to the file that becomes the saved output; the result is what
- * outcome.h tells. Thread rule: as in report.h of the runner.
+ * Log lines go to the job's stream and to the file that becomes the saved output; the result is
+ * what outcome.h tells. Thread rule: as in report.h of the runner.
  */
 #ifndef DF_RUNNER_TERRAKUBE_REPORT_H
 #define DF_RUNNER_TERRAKUBE_REPORT_H
@@ -12,8 +12,8 @@
 #include "runner/terrakube/flow.h"
 #include "runner/tofu/workspace.h"
 
-/* t is borrowed. service: a claimed report, taken over on success, which gets everything as well; or
- * NULL. A claim returns the step document (document.h). */
+/* t is borrowed. service: a claimed report, taken over on success, which gets everything as well;
+ * or NULL. A claim returns the step document (document.h). */
 int df_terrakube_report_new(struct df_terrakube *t, const struct df_dirs *dirs,
                             struct df_report *service, struct df_report **ret,
                             struct df_err *err) DF_MUST_CHECK;

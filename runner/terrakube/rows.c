@@ -1,6 +1,6 @@
 /*
- * The table events[] says what each event of the tool does to the row of its resource; then the rows of
- * a plan and what the state adds.
+ * The table events[] says what each event of the tool does to the row of its resource; then the
+ * rows of a plan and what the state adds.
  */
 #include "runner/terrakube/rows.h"
 

@@ -1,6 +1,7 @@
 /*
- * rows.h - the rows of Terrakube's structured output: one a resource, made of the events of the tool, of
- * the plan and of the state. Nothing sensitive is in them. Thread rule: one thread at a time.
+ * rows.h - the rows of Terrakube's structured output: one a resource, made of the events of the
+ * tool, of the plan and of the state. Nothing sensitive is in them. Thread rule: one thread at a
+ * time.
  */
 #ifndef DF_RUNNER_TERRAKUBE_ROWS_H
 #define DF_RUNNER_TERRAKUBE_ROWS_H
@@ -25,8 +26,8 @@ void df_rows_seed(struct df_rows *r, const cJSON *rows);
 /* `show -json` of the state after an apply: values that the plan did not know. */
 void df_rows_state(struct df_rows *r, const cJSON *state);
 
-/* {name, type, sensitive, value} for each of `output -json`, by name; a sensitive value is null. The
- * caller deletes; NULL: no memory. */
+/* {name, type, sensitive, value} for each of `output -json`, by name; a sensitive value is null.
+ * The caller deletes; NULL: no memory. */
 cJSON *df_rows_outputs(const cJSON *outputs);
 
 #endif

@@ -7,7 +7,8 @@
 #include "runner/terrakube/scripts.h"
 
 /* base: the environment of the tool, which has that of the workspace; tool: its program; token: the
- * terrakubeToken. The caller wipes *ret. Makes the *.sh of the directory executable, as Terrakube does. */
+ * terrakubeToken. The caller wipes *ret. Makes the *.sh of the directory executable, as Terrakube
+ * does. */
 int df_terrakube_script_env(const struct df_terrakube_scripts *s, const struct df_strs *base,
                             const char *tool, const char *token, struct df_strs *ret,
                             struct df_err *err) DF_MUST_CHECK;

@@ -1,5 +1,5 @@
-/* The commands of a phase one after the other: run_command() runs one; banners; the clone of the tools
- * repository. */
+/* The commands of a phase one after the other: run_command() runs one; banners; the clone of the
+ * tools repository. */
 #include "runner/terrakube/scripts.h"
 
 #include <errno.h>
@@ -196,8 +196,9 @@ static const struct language groovy = {"groovy", "userScript.groovy",
                                        "has no groovy: use an image that has "
                                        "it on PATH, or write the command in bash (runtime: BASH)"};
 
-/* Terrakube runs Groovy within itself: the script finds what bash has as variables of its own, and its
- * output is what it wrote to terrakubeOutput. Classes come from the directories behind its name. */
+/* Terrakube runs Groovy within itself: the script finds what bash has as variables of its own, and
+ * its output is what it wrote to terrakubeOutput. Classes come from the directories behind its
+ * name. */
 static const char groovy_main[] =
     "def binding = new Binding(new HashMap(System.getenv()))\n"
     "binding.setVariable('terraformOutputJson', System.getenv('terraformOutput'))\n"

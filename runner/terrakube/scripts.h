@@ -1,12 +1,12 @@
 /*
- * scripts.h - the commands of a step of Terrakube: what its template runs before, after and instead of
- * the tool. Contract: section 3.11.
+ * scripts.h - the commands of a step of Terrakube: what its template runs before, after and instead
+ * of the tool. Contract: section 3.11.
  *
- * A script gets the variables that Terrakube documents (workingDirectory, terrakubeToken, ...), those
- * of the workspace, the Terraform variables, and no variable of the platform. It runs as a child
- * behind the wall of the step; a stop ends it and what it started. The tools repository is cloned
- * once a step, when the first command needs it. All commands of equal priority run.
- * Thread rule: main thread.
+ * A script gets the variables that Terrakube documents (workingDirectory, terrakubeToken, ...),
+ * those of the workspace, the Terraform variables, and no variable of the platform. It runs as a
+ * child behind the wall of the step; a stop ends it and what it started. The tools repository is
+ * cloned once a step, when the first command needs it. All commands of equal priority run. Thread
+ * rule: main thread.
  */
 #ifndef DF_RUNNER_TERRAKUBE_SCRIPTS_H
 #define DF_RUNNER_TERRAKUBE_SCRIPTS_H

@@ -93,8 +93,8 @@ static bool is_azure_devops(const char *url)
            (n > m && strncasecmp(u.host + n - m, old, m) == 0);
 }
 
-/* The token is that of the pod's own identity, and opens whatever Azure DevOps gives that. A server on
- * one's own premises takes none of them. */
+/* The token is that of the pod's own identity, and opens whatever Azure DevOps gives that. A server
+ * on one's own premises takes none of them. */
 static int check_identity(const struct df_terrakube_access *a, struct df_err *err)
 {
     return is_azure_devops(a->url)
@@ -248,7 +248,8 @@ static int download(const struct df_terrakube_source_request *r, const char *url
     return df_err_reason(err, "SourceFailed");
 }
 
-/* The API names the archive in the job; the payload's source is the same in versions that send it. */
+/* The API names the archive in the job; the payload's source is the same in versions that send
+ * it. */
 static const char *find_archive(const struct df_terrakube_source_request *r)
 {
     const char *source = r->payload->source;

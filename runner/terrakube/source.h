@@ -3,8 +3,8 @@
  * of each VCS, branch or tag, the pinned commit, and the archives of remote-content.
  * Contract: section 3.2.
  *
- * Host keys: with known hosts the server must be one of them. Without, the first key is accepted, as
- * Terrakube accepts every key, and the log says so. Thread rule: main thread.
+ * Host keys: with known hosts the server must be one of them. Without, the first key is accepted,
+ * as Terrakube accepts every key, and the log says so. Thread rule: main thread.
  */
 #ifndef DF_RUNNER_TERRAKUBE_SOURCE_H
 #define DF_RUNNER_TERRAKUBE_SOURCE_H
@@ -14,8 +14,8 @@
 
 /* The variable of the container that names a file of known hosts. */
 #define DF_TERRAKUBE_KNOWN_HOSTS "DAYFLY_KNOWN_HOSTS"
-/* Its lines; *ret is NULL if env has no such variable. The caller frees. Reason SourceRefused: a file
- * that cannot be read does not make every host welcome. */
+/* Its lines; *ret is NULL if env has no such variable. The caller frees. Reason SourceRefused: a
+ * file that cannot be read does not make every host welcome. */
 int df_terrakube_known_hosts(const struct df_strs *env, char **ret,
                              struct df_err *err) DF_MUST_CHECK;
 
@@ -39,7 +39,8 @@ int df_terrakube_source_add(const struct df_terrakube_source_request *r, cJSON *
                             struct df_err *err) DF_MUST_CHECK;
 
 /* Adds the key for modules that come over ssh to `files`, and GIT_SSH_COMMAND to `environment` of
- * the step document: that of the payload, else that of an ssh source. Nothing if there is neither. */
+ * the step document: that of the payload, else that of an ssh source. Nothing if there is
+ * neither. */
 int df_terrakube_source_add_module_key(const struct df_terrakube_payload *p,
                                        const char *known_hosts, cJSON *step,
                                        struct df_err *err) DF_MUST_CHECK;
@@ -54,9 +55,10 @@ struct df_terrakube_access {
     const char *known_hosts;      /* lines; or NULL */
     bool http_credentials;        /* settings.h */
 };
-/* Adds `credentials` to a source: {username, password} or {sshPrivateKey, ...}; none if the VCS needs
- * none. Adds `acceptsHttp`, unless a password belongs to it: that goes over http to loopback alone, or
- * where the operator allows it, and the token of a managed identity to Azure DevOps alone. Reason SourceRefused. The caller wipes. */
+/* Adds `credentials` to a source: {username, password} or {sshPrivateKey, ...}; none if the VCS
+ * needs none. Adds `acceptsHttp`, unless a password belongs to it: that goes over http to loopback
+ * alone, or where the operator allows it, and the token of a managed identity to Azure DevOps
+ * alone. Reason SourceRefused. The caller wipes. */
 int df_terrakube_source_add_access(const struct df_terrakube_access *a, cJSON *source,
                                    struct df_err *err) DF_MUST_CHECK;
 

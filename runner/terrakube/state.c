@@ -1,4 +1,5 @@
-/* One function for each state type, chosen by make_state(); then the files and the lock's heartbeat. */
+/* One function for each state type, chosen by make_state(); then the files and the lock's
+ * heartbeat. */
 #include "runner/terrakube/state.h"
 
 #include "common/base/clock.h"

@@ -1,5 +1,5 @@
-/* What is installed, then the release index, the storage and the download: df_terrakube_tool_find() at
- * the end has the order. */
+/* What is installed, then the release index, the storage and the download: df_terrakube_tool_find()
+ * at the end has the order. */
 #include "runner/terrakube/tool.h"
 
 #include <errno.h>
@@ -76,7 +76,8 @@ static char *object_name(const struct search *s, const char *version, const char
 
 #define NOTE_LENGTH (2 * (DF_SHA256_HEX - 1) + 2)
 
-/* "<digest> <signature>\n": whoever may write to the storage cannot make one without InternalSecret. */
+/* "<digest> <signature>\n": whoever may write to the storage cannot make one without
+ * InternalSecret. */
 static int make_note(const struct search *s, const char *name, const char *digest,
                      char ret[NOTE_LENGTH + 1], struct df_err *err)
 {

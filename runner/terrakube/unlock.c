@@ -25,8 +25,8 @@ static bool is_this_host(const char *who)
     return at && gethostname(host, sizeof host - 1) == 0 && *host && df_streq(at + 1, host);
 }
 
-/* Whoever took the lock here while the command ran is the command: it held the lock until its end, as
- * nobody else could. A destroy is an apply, too. */
+/* Whoever took the lock here while the command ran is the command: it held the lock until its end,
+ * as nobody else could. A destroy is an apply, too. */
 static bool is_own(const struct df_context *c, const struct df_failure_holder *h)
 {
     int64_t created;

@@ -28,7 +28,8 @@ static void add(cJSON *object, const char *key, cJSON *value)
 
 /* ---- hiding ---- */
 
-/* In an array a part that there is no memory for leaves a null, so that the others keep their place. */
+/* In an array a part that there is no memory for leaves a null, so that the others keep their
+ * place. */
 static void append(cJSON *array, cJSON *value)
 {
     (void)df_json_append(array, value ? value : cJSON_CreateNull(), NULL);

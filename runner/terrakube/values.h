@@ -1,6 +1,7 @@
 /*
- * values.h - the values of resources, and which of them are sensitive, as `show -json` has both: trees
- * of the same shape, where `true` marks what is sensitive or unknown. Thread rule: pure functions.
+ * values.h - the values of resources, and which of them are sensitive, as `show -json` has both:
+ * trees of the same shape, where `true` marks what is sensitive or unknown. Thread rule: pure
+ * functions.
  *
  * They make new trees, for the caller to delete; out of memory a part is absent, never shown.
  */
@@ -22,8 +23,8 @@ cJSON *df_values_merge(const cJSON *a, const cJSON *b);
 cJSON *df_values_changed(const cJSON *before, const cJSON *after, const cJSON *before_sensitive,
                          const cJSON *after_sensitive);
 
-/* Puts what was unknown, and is known now, into *after, but nothing sensitive. Returns what is still
- * unknown. */
+/* Puts what was unknown, and is known now, into *after, but nothing sensitive. Returns what is
+ * still unknown. */
 cJSON *df_values_resolve(const cJSON *unknown, cJSON **after, const cJSON *known,
                          const cJSON *sensitive);
 

@@ -47,8 +47,9 @@ static int add_argument(const char *name, const char *value, struct df_strs *to,
     return df_strs_addf(to, "%s=%s", name, value);
 }
 
-/* In brackets an expression may have several lines, and end with a comment. A value that closes them
- * could set other variables. The tool shows the first line of a value that it refuses: with its name. */
+/* In brackets an expression may have several lines, and end with a comment. A value that closes
+ * them could set other variables. The tool shows the first line of a value that it refuses: with
+ * its name. */
 static int add_expression(const char *name, const char *value, struct files *f, struct df_err *err)
 {
     if (!value[strspn(value, " \t\r\n")] || !df_hcl_is_closed(value))

@@ -21,8 +21,8 @@ struct df_terrakube_watch {
     bool is_started;
     int quit_fd;        /* readable: the thread must end */
     volatile bool quit; /* the same for its request, atomic */
-    unsigned
-        command; /* atomic: counts commands that take the lock, and their ends: odd while one runs */
+    /* Atomic: counts commands that take the lock, and their ends: odd while one runs. */
+    unsigned command;
     struct df_terrakube_beats beats; /* the thread's */
     bool lost_lock;                  /* atomic: why the step was stopped */
     int64_t began_us, ended_us;      /* of the last such command; the main thread's */

@@ -1,8 +1,7 @@
 /*
- * watch.h - while a step runs: was its job cancelled? Terrakube tells nobody, so a thread asks the API
- * every few seconds. It also keeps the lock of the http backend while a command holds it: the API
- * gives it away otherwise.
- * Thread rule: main thread.
+ * watch.h - while a step runs: was its job cancelled? Terrakube tells nobody, so a thread asks the
+ * API every few seconds. It also keeps the lock of the http backend while a command holds it: the
+ * API gives it away otherwise. Thread rule: main thread.
  */
 #ifndef DF_RUNNER_TERRAKUBE_WATCH_H
 #define DF_RUNNER_TERRAKUBE_WATCH_H

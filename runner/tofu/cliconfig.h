@@ -2,9 +2,10 @@
  * cliconfig.h - the CLI configuration that tofu and terraform read through TF_CLI_CONFIG_FILE.
  *
  * Made from the step document's `providers`: filesystemMirror, networkMirror, ociMirror,
- * credentials {host: token}. With a mirror, providers come only from mirrors. The plugin cache is init's alone
- * (plugin_stage.h). Written in the JSON form that both tools read. On a laptop it is the caller's own
- * (common/providers/cli_file.h), unless `providers` says something. Thread rule: any thread.
+ * credentials {host: token}. With a mirror, providers come only from mirrors. The plugin cache is
+ * init's alone (plugin_stage.h). Written in the JSON form that both tools read. On a laptop it is
+ * the caller's own (common/providers/cli_file.h), unless `providers` says something. Thread rule:
+ * any thread.
  */
 #ifndef DF_CLICONFIG_H
 #define DF_CLICONFIG_H

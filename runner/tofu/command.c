@@ -64,8 +64,8 @@ static const char **compose_env(const struct df_commander *c)
     return env;
 }
 
-/* The variables stand behind the words of the command: "state rm -var-file=x ADDRESS". The caller frees
- * only the array. */
+/* The variables stand behind the words of the command: "state rm -var-file=x ADDRESS". The caller
+ * frees only the array. */
 static const char **compose_argv(const struct df_commander *c, const struct df_strs *args)
 {
     bool takes = c->tool && c->variables && df_tool_takes_variables(c->tool, args);

@@ -52,7 +52,8 @@ struct df_command_end {
     bool lost;    /* some of its output did not reach the report */
 };
 
-/* Every command of the tool that takes variables (df_tool_takes_variables()) gets them: args has none.
+/* Every command of the tool that takes variables (df_tool_takes_variables()) gets them: args has
+ * none.
  *
  * Runs `program args...` and passes text and events to the output. tail: gets the end of the text,
  * unredacted, within its cap; or NULL. A non-zero exit code is not a failure of this function. */

@@ -16,7 +16,8 @@ struct df_failure {
 
 /* From the text of `init` and `show` ("Error: ..."). The result is not redacted. */
 void df_failure_from_text(const char *text, struct df_failure *ret);
-/* The last line, if there is no "Error: ": some commands of terraform write their errors without. */
+/* The last line, if there is no "Error: ": some commands of terraform write their errors
+ * without. */
 void df_failure_from_last_line(const char *text, struct df_failure *ret);
 /* From the diagnostics in the events of `plan` and `apply`. */
 void df_failure_from_events(const struct df_output_summary *summary, struct df_failure *ret);
@@ -43,14 +44,14 @@ struct df_failure_advice {
     const char *credentials; /* a sentence without its full stop */
 };
 
-/* Fills err with "<what>: <summary> (<place>): <detail>" and the reason: StateLocked (with
- * its holder), StateUnavailable, StateRefused, StorageTakenOver, DiskFull, CredentialsMissing (with the ways to give
- * them), or the fallback. advice: NULL: that of dayfly. Returns -1. */
+/* Fills err with "<what>: <summary> (<place>): <detail>" and the reason: StateLocked (with its
+ * holder), StateUnavailable, StateRefused, StorageTakenOver, DiskFull, CredentialsMissing (with the
+ * ways to give them), or the fallback. advice: NULL: that of dayfly. Returns -1. */
 int df_failure_explain(const struct df_failure *f, const char *what, const char *fallback,
                        const struct df_failure_advice *advice, struct df_err *err);
 
-/* As df_failure_explain() for a force-unlock with this ID. If another lock is held: StateLocked, with
- * both IDs. Returns -1. */
+/* As df_failure_explain() for a force-unlock with this ID. If another lock is held: StateLocked,
+ * with both IDs. Returns -1. */
 int df_failure_explain_unlock(const struct df_failure *f, const char *what, const char *id,
                               const char *fallback, struct df_err *err);
 

@@ -153,8 +153,8 @@ static bool is_in(const struct df_wall *w, const char *path)
     return false;
 }
 
-/* Lays each directory above path that this user may rename over itself, the outermost first: what is
- * mounted cannot be renamed. */
+/* Lays each directory above path that this user may rename over itself, the outermost first: what
+ * is mounted cannot be renamed. */
 static int pin_way(struct df_wall *w, const char *path, struct df_err *err)
 {
     DF_FREE char *part = strdup(path);

@@ -20,8 +20,8 @@
 int df_installed_note(const char *path, struct df_err *err) DF_MUST_CHECK;
 
 /* DENIED ToolChecksum: the program is not the one of its record; the message has the file, both
- * digests and the way out. A program without a record is older than the records, and gets one. Other classes:
- * it or its record cannot be read. */
+ * digests and the way out. A program without a record is older than the records, and gets one.
+ * Other classes: it or its record cannot be read. */
 int df_installed_check(const char *path, struct df_err *err) DF_MUST_CHECK;
 
 #endif

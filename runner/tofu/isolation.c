@@ -161,7 +161,8 @@ static int strict_machine(struct df_wall *w, const struct df_strs *secrets, stru
     return add_devices(w, err);
 }
 
-/* state: where it is, or where it shall go. What a tool writes to such a file is gone with its wall. */
+/* state: where it is, or where it shall go. What a tool writes to such a file is gone with its
+ * wall. */
 static int check_storage(const struct df_step_wall_request *q, const cJSON *state,
                          struct df_err *err)
 {

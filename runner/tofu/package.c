@@ -117,7 +117,8 @@ static int copy_file(const char *directory, const struct file *f, const char *pa
     DF_CLOSE int from = -1;
     if (make_parent(path, err) < 0 || open_file(directory, f->path, &from, err) < 0)
         return -1;
-    /* The checksum says nothing of modes: all are programs, as the tools unpack the one that counts. */
+    /* The checksum says nothing of modes: all are programs, as the tools unpack the one that
+     * counts. */
     DF_CLOSE int to = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0755);
     if (to < 0)
         return df_fail_errno(err, errno, "create %s", path);

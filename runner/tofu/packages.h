@@ -5,8 +5,8 @@
  * A package is a directory <host>/<namespace>/<type>/<version>/<os>_<arch> below one of these: what
  * `init` of the plan in this pod installed, and providers.pluginCacheDirectory and
  * providers.filesystemMirror of the step document. The plan's code and other steps may write there,
- * so each package must have one of the "h1:" digests that the lock file names for this provider; the
- * tool compares them once more when it starts. Thread rule: one thread.
+ * so each package must have one of the "h1:" digests that the lock file names for this provider;
+ * the tool compares them once more when it starts. Thread rule: one thread.
  */
 #ifndef DF_PACKAGES_H
 #define DF_PACKAGES_H

@@ -204,8 +204,8 @@ static int can_publish(struct publishing *p, bool *ret, struct df_err *err)
 
 /* ---- publication: names in the cache ---- */
 
-/* Puts the copy where something else is. What a step executes meanwhile stays open to it; the damaged
- * one goes with the copies. */
+/* Puts the copy where something else is. What a step executes meanwhile stays open to it; the
+ * damaged one goes with the copies. */
 static int replace_package(const char *copy, const char *package, struct df_err *err)
 {
     return renameat2(AT_FDCWD, copy, AT_FDCWD, package, RENAME_EXCHANGE) < 0

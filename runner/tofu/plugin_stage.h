@@ -1,21 +1,21 @@
 /*
  * plugin_stage.h - `init` with a plugin cache that many steps share.
  *
- * The tools write into their plugin cache in place: a killed `init` leaves half a package there, and
- * a second one overwrites a program that another step is executing ("text file busy"). And code of
- * the module can run during `init` (a key provider "external"), which must not put programs into the
- * steps of others. So no tool may write to the shared cache (providers.pluginCacheDirectory). Its
- * plugin cache is a stage, a directory of this step, with links to those packages of the shared cache
- * that have a checksum of the module's lock file. What `init` adds to the stage is published by the
- * runner: copied into the cache's file system, to files that no step ever had open, and renamed,
- * under the lock of the cache; the links in .terraform are directed to it. A package in the cache is
- * therefore complete. It is replaced only if it is not what was published; a step with another
- * content for the same version keeps its own.
+ * The tools write into their plugin cache in place: a killed `init` leaves half a package there,
+ * and a second one overwrites a program that another step is executing ("text file busy"). And code
+ * of the module can run during `init` (a key provider "external"), which must not put programs into
+ * the steps of others. So no tool may write to the shared cache (providers.pluginCacheDirectory).
+ * Its plugin cache is a stage, a directory of this step, with links to those packages of the shared
+ * cache that have a checksum of the module's lock file. What `init` adds to the stage is published
+ * by the runner: copied into the cache's file system, to files that no step ever had open, and
+ * renamed, under the lock of the cache; the links in .terraform are directed to it. A package in
+ * the cache is therefore complete. It is replaced only if it is not what was published; a step with
+ * another content for the same version keeps its own.
  *
- * No step waits for the download of another one: the lock, a flock(2) of <cache>/.dayfly.lock, is held for
- * a few system calls, and for reading a package that somebody changed. The copy of a killed step is
- * removed by the next one. Thread rule: one thread; any number of processes, also of several nodes if
- * the file system has flock(2).
+ * No step waits for the download of another one: the lock, a flock(2) of <cache>/.dayfly.lock, is
+ * held for a few system calls, and for reading a package that somebody changed. The copy of a
+ * killed step is removed by the next one. Thread rule: one thread; any number of processes, also of
+ * several nodes if the file system has flock(2).
  */
 #ifndef DF_TOFU_PLUGIN_STAGE_H
 #define DF_TOFU_PLUGIN_STAGE_H
@@ -29,8 +29,8 @@ struct df_plugin_stage {
 #define DF_PLUGIN_STAGE DF_CLEANUP(df_plugin_stage_close)
 #define DF_PLUGIN_STAGE_NONE ((struct df_plugin_stage){.fd = -1})
 
-/* Makes the shared cache, if it does not exist: a wall shows what is there. One that cannot be written
- * is no failure. cache: absolute, or NULL. */
+/* Makes the shared cache, if it does not exist: a wall shows what is there. One that cannot be
+ * written is no failure. cache: absolute, or NULL. */
 int df_plugin_stage_make_cache(const char *cache, struct df_err *err) DF_MUST_CHECK;
 
 /* module_dir: has the lock file, or none. private_dir: for the stage; on the file system of

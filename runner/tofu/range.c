@@ -1,6 +1,6 @@
 /*
- * Each comparator becomes one or two terms of a constraint: a version with open parts ("1.5", "1.5.x")
- * is an interval, from its lowest version to the next one after it.
+ * Each comparator becomes one or two terms of a constraint: a version with open parts ("1.5",
+ * "1.5.x") is an interval, from its lowest version to the next one after it.
  */
 #include "runner/tofu/range.h"
 

@@ -1,10 +1,11 @@
 /*
- * range.h - version ranges as npm writes them, for schedulers that take those instead of constraints.
+ * range.h - version ranges as npm writes them, for schedulers that take those instead of
+ * constraints.
  *
  * Alternatives are separated by `||`; each is `1.2.3 - 1.4`, or comparators separated by blanks or
- * commas that all hold: `1.5.x`, `1.5` (the same), `*`, `>=1.5`, `<1.8`, `^1.2` (up to the next major
- * version), `~1.6` and `~> 1.6` (both: up to the next minor version, unlike in a constraint of
- * version.h). Thread rule: pure functions, any thread.
+ * commas that all hold: `1.5.x`, `1.5` (the same), `*`, `>=1.5`, `<1.8`, `^1.2` (up to the next
+ * major version), `~1.6` and `~> 1.6` (both: up to the next minor version, unlike in a constraint
+ * of version.h). Thread rule: pure functions, any thread.
  */
 #ifndef DF_TOFU_RANGE_H
 #define DF_TOFU_RANGE_H

@@ -1,6 +1,7 @@
 /*
- * Chooses a release (df_release_choose() or from_mirror()), reads its digest from SHA256SUMS, downloads
- * the zip, and installs the program in the cache. Read df_release_fetch() at the end first.
+ * Chooses a release (df_release_choose() or from_mirror()), reads its digest from SHA256SUMS,
+ * downloads the zip, and installs the program in the cache. Read df_release_fetch() at the end
+ * first.
  */
 #include "runner/tofu/release.h"
 

@@ -2,9 +2,9 @@
  * release.h - downloads a release of tofu or terraform once, verified, into the cache directory.
  *
  * tools.index.<name> is the URL (https, http or file) of either
- *   - a releases index, ending in ".json": {"versions": {"1.9.0": {"shasums": "…",
- *     "builds": [{"os", "arch", "filename", "url"}]}}}; url and shasums may be relative; or the form
- *     of GitHub: [{"name": "v1.9.0", "assets": [{"name", "browser_download_url"}]}]; or
+ *   - a releases index, ending in ".json": {"versions": {"1.9.0": {"shasums": "…", "builds":
+ *     [{"os", "arch", "filename", "url"}]}}}; url and shasums may be relative; or the form of
+ *     GitHub: [{"name": "v1.9.0", "assets": [{"name", "browser_download_url"}]}]; or
  *   - a mirror directory: <base>/<version>/<program>_<version>_<os>_<arch>.zip beside
  *     <program>_<version>_SHA256SUMS (or SHA256SUMS). It cannot be listed, so the version must be
  *     exact.
@@ -48,8 +48,9 @@ int df_release_install(struct df_http *http, const struct df_release *release,
                        const struct df_tool_request *r, char **ret,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* Installs the program in a directory tmp of mkdtemp(3) within the cache as <cache>/<digest>/<program>, with its
- * record, and removes tmp. digest: of the program or of what it came in; 64 hex digits. */
+/* Installs the program in a directory tmp of mkdtemp(3) within the cache as
+ * <cache>/<digest>/<program>, with its record, and removes tmp. digest: of the program or of what
+ * it came in; 64 hex digits. */
 int df_release_publish(const char *cache, const char *tmp, const char *program, const char *digest,
                        struct df_err *err) DF_MUST_CHECK;
 

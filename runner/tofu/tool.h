@@ -32,8 +32,9 @@ struct df_tool_request {
     const char *path_env;      /* PATH to search, or NULL */
     const volatile bool *stop; /* ends a download when true, or NULL */
     bool is_local;             /* only what is installed here: nothing is downloaded */
-    /* The wall of the step, whose `tool` is not used: of each program that is asked for its version,
-     * which a module may have put where it is searched. NULL, or its isolation off: none. */
+    /* The wall of the step, whose `tool` is not used: of each program that is asked for its
+     * version, which a module may have put where it is searched. NULL, or its isolation off:
+     * none. */
     const struct df_step_wall_request *wall;
 };
 

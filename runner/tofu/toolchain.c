@@ -1,7 +1,7 @@
 /*
  * Searches directories and PATH for the best version (consider() checks one program), and downloads
- * a release if there is none. identify() runs the `version` of a program that no image has a record of,
- * and caches the answer.
+ * a release if there is none. identify() runs the `version` of a program that no image has a record
+ * of, and caches the answer.
  */
 #include "runner/tofu/toolchain.h"
 
@@ -131,7 +131,8 @@ static bool is_program(const char *path)
     return stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, X_OK) == 0;
 }
 
-/* Considers the program at path, if there is one. Fails if there is no memory, or no wall for the step. */
+/* Considers the program at path, if there is one. Fails if there is no memory, or no wall for the
+ * step. */
 static int consider(struct search *s, const char *path, struct df_err *err)
 {
     struct df_tool t = {0};

@@ -1,5 +1,6 @@
 /*
- * trust.h - the certificates that the tool's own downloads are checked with. Thread rule: any thread.
+ * trust.h - the certificates that the tool's own downloads are checked with. Thread rule: any
+ * thread.
  */
 #ifndef DF_TOFU_TRUST_H
 #define DF_TOFU_TRUST_H

@@ -2,7 +2,8 @@
  * varfiles.h - the variable files for the tool, in their order.
  *
  * Files of the source (`variableFiles`, and -var-file in `arguments`) are named relative to the
- * module and must lie in the source; so must those of -target-file and -exclude-file. A later file wins:
+ * module and must lie in the source; so must those of -target-file and -exclude-file. A later file
+ * wins:
  *   1. the executor's files   2. all `variables`            3. the run's files
  *   4. `sealed.files`         5. the run's `variables`      6. `sealed.variables`
  * If 1, 3 and 4 name no file, only 6 is listed: the tool reads the `variables` in the module's

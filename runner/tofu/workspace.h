@@ -7,10 +7,10 @@
  * which win over the module's). All other files are outside.
  *
  * The environment of tofu consists of PATH, locale, proxies, SSL_CERT_FILE and SSL_CERT_DIR of the
- * runner (with the spawner's host in NO_PROXY); HOME and TMPDIR of the step; settings that make tofu quiet and unattended; the state's
- * address and password; the step's `environment` and `secretEnvironment`. `@files/<name>` in their
- * values, with <name> a member of the step's `files`, becomes the path of that file.
- * Thread rule: one thread.
+ * runner (with the spawner's host in NO_PROXY); HOME and TMPDIR of the step; settings that make
+ * tofu quiet and unattended; the state's address and password; the step's `environment` and
+ * `secretEnvironment`. `@files/<name>` in their values, with <name> a member of the step's `files`,
+ * becomes the path of that file. Thread rule: one thread.
  */
 #ifndef DF_WORKSPACE_H
 #define DF_WORKSPACE_H

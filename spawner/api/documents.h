@@ -1,6 +1,6 @@
 /*
- * documents.h - the routes that are the same for every kind: list, get, create, replace and patch. A
- * route says its kind (`of`); the verbs of the kind do what only the kind knows.
+ * documents.h - the routes that are the same for every kind: list, get, create, replace and patch.
+ * A route says its kind (`of`); the verbs of the kind do what only the kind knows.
  */
 #ifndef DF_API_DOCUMENTS_H
 #define DF_API_DOCUMENTS_H

@@ -6,7 +6,8 @@
 #include "spawner/requests/leftovers.h"
 #include "spawner/steps/steps.h"
 
-/* *ret: a reference to the newest of these steps that had a log and has none; or NULL, also if any has one. */
+/* *ret: a reference to the newest of these steps that had a log and has none; or NULL, also if any
+ * has one. */
 static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, const cJSON **ret,
                         struct df_err *err)
 {

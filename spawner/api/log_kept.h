@@ -13,8 +13,9 @@ struct df_log_steps {
 };
 
 /* To be asked before an answer begins, because nothing can be told behind its head. Fails as the
- * storage does if that does not answer; with RETRY LogNotStored if these steps had logs and the storage
- * has taken none yet; with NOT_FOUND LogRemoved if none is stored any more. The events of a step go with its log. Any thread. */
+ * storage does if that does not answer; with RETRY LogNotStored if these steps had logs and the
+ * storage has taken none yet; with NOT_FOUND LogRemoved if none is stored any more. The events of a
+ * step go with its log. Any thread. */
 int df_log_check_kept(struct df_spawner *s, const struct df_log_steps *steps,
                       struct df_err *err) DF_MUST_CHECK;
 

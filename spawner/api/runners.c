@@ -1,4 +1,5 @@
-/* runners.c - the route of runners that wait for a step, over steps/standby.h. docs/step-protocol.md describes it. */
+/* runners.c - the route of runners that wait for a step, over steps/standby.h.
+ * docs/step-protocol.md describes it. */
 #include "spawner/api/handlers.h"
 #include "spawner/http/forward.h"
 #include "spawner/steps/standby.h"

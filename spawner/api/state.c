@@ -312,9 +312,9 @@ static int as_person(struct df_request *req, struct df_response *res, state_hand
     return handler(req, res, &a, err) < 0 ? df_state_failed(req->params[0], err) : 0;
 }
 
-/* The tool asks again for minutes when the storage is away, whatever signal it gets. Of a step that was
- * canceled it gets an answer that ends this. One that writes, and has its lock, may be about to store
- * its state: it gets one only in time to write its state to a file before it is killed. */
+/* The tool asks again for minutes when the storage is away, whatever signal it gets. Of a step that
+ * was canceled it gets an answer that ends this. One that writes, and has its lock, may be about to
+ * store its state: it gets one only in time to write its state to a file before it is killed. */
 static bool may_give_up(const struct access *a, state_handler handler)
 {
     return a->gives_up || (a->is_unwanted && (!a->may_write || handler == lock_state));

@@ -6,7 +6,8 @@
 
 #include "spawner/http/request.h"
 
-/* Returns the uid of the executor in the path, and a reference to the executor unless ret is NULL. */
+/* Returns the uid of the executor in the path, and a reference to the executor unless ret is
+ * NULL. */
 int df_state_owner(const struct df_request *req, char ret_uid[64], const cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
 /* Returns the uid of the executor in the path, under which its state is stored. CONFLICT

@@ -1,7 +1,7 @@
 /*
  * states.c - dayfly's own State Service: the state of each step, and a stream of all transitions.
- * The stream first sends what exists, page by page (send_page()), then each change of the journal. A
- * client that is too slow for the journal gets the pages again.
+ * The stream first sends what exists, page by page (send_page()), then each change of the journal.
+ * A client that is too slow for the journal gets the pages again.
  */
 #include "common/base/clock.h"
 #include "common/kube/watch.h"

@@ -76,8 +76,8 @@ static int check_engines(struct df_api *a, struct df_err *err)
 static const struct {
     const char *name;
     int (*check)(struct df_api *a, struct df_err *err);
-    /* What fails for all replicas at once: it is reported and does not fail /readyz, for then no replica
-     * would be left that people can ask, and what needs no blob goes on. Or NULL. */
+    /* What fails for all replicas at once: it is reported and does not fail /readyz, for then no
+     * replica would be left that people can ask, and what needs no blob goes on. Or NULL. */
     int (*warn)(struct df_api *a, struct df_err *err);
 } checks[] = {{"store", check_store, NULL},    {"blobs", check_blobs, check_bucket},
               {"tokens", check_tokens, NULL},  {"certificate", check_certificate, NULL},

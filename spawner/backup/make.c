@@ -1,6 +1,7 @@
 /*
- * Members are opened one after the other: next_member() has their order. Each is a descriptor with a
- * size that is fixed when it is opened; its digest is a line of the sums, which are the last member.
+ * Members are opened one after the other: next_member() has their order. Each is a descriptor with
+ * a size that is fixed when it is opened; its digest is a line of the sums, which are the last
+ * member.
  */
 #include "spawner/backup/make.h"
 
@@ -18,8 +19,8 @@
 
 #define PIECE (64 * DF_KIB)
 
-/* Files of the data directory. Without the key nobody needs an authority to be trusted either: a new
- * one is made. */
+/* Files of the data directory. Without the key nobody needs an authority to be trusted either: a
+ * new one is made. */
 static const char *const secret_files[] = {DF_BACKUP_KEY, "tls/ca.pem", "tls/ca-key.pem"};
 
 struct member {

@@ -1,11 +1,11 @@
 /*
  * make.h - makes a backup of a service while it works, as a stream of bytes.
  *
- * First the removal of blobs is held off (store/removals.h). Then the documents are copied as they are
- * at one moment, and after that the blobs: a blob is stored before the document that names it, so each
- * that a copied document names is there, and so is every state that was acknowledged before. Blobs may
- * be newer than the documents; restore.h deals with that. Format: format.h. Thread rule: one backup,
- * one thread at a time.
+ * First the removal of blobs is held off (store/removals.h). Then the documents are copied as they
+ * are at one moment, and after that the blobs: a blob is stored before the document that names it,
+ * so each that a copied document names is there, and so is every state that was acknowledged
+ * before. Blobs may be newer than the documents; restore.h deals with that. Format: format.h.
+ * Thread rule: one backup, one thread at a time.
  */
 #ifndef DF_BACKUP_MAKE_H
 #define DF_BACKUP_MAKE_H
@@ -14,7 +14,8 @@
 
 struct df_backup; /* opaque */
 
-/* Copies the documents. CONFLICT BackupElsewhere: they are in a cluster. s is borrowed until the end. */
+/* Copies the documents. CONFLICT BackupElsewhere: they are in a cluster. s is borrowed until the
+ * end. */
 int df_backup_begin(struct df_spawner *s, bool with_key, struct df_backup **ret,
                     struct df_err *err) DF_MUST_CHECK;
 

@@ -21,8 +21,8 @@ struct df_backup_facts {
 };
 
 /* Reads the archive fd (a regular file). sink NULL: checks it alone. USER BackupDamaged: it is
- * damaged, cut off or something else; USER BackupTooNew: of a newer dayfly. A sink must not trust what
- * it got before success. */
+ * damaged, cut off or something else; USER BackupTooNew: of a newer dayfly. A sink must not trust
+ * what it got before success. */
 int df_backup_read(int fd, const struct df_backup_sink *sink, struct df_backup_facts *ret,
                    struct df_err *err) DF_MUST_CHECK;
 

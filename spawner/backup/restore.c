@@ -124,8 +124,8 @@ static bool is_one_of(const char *name, const char *const *names)
     return *names != NULL;
 }
 
-/* Only what a backup has: nothing else gets into a data directory. Which installation this is, and which
- * bucket its own (open_blobs.h), an archive does not say in a file. */
+/* Only what a backup has: nothing else gets into a data directory. Which installation this is, and
+ * which bucket its own (open_blobs.h), an archive does not say in a file. */
 static bool is_ours(const char *name)
 {
     static const char *const files[] = {DF_BACKUP_DATABASE, DF_BACKUP_KEY, "tls/ca.pem",

@@ -1,12 +1,12 @@
 /*
  * restore.h - makes a data directory of a backup.
  *
- * Everything is written below <directory>/restoring and checked there, and moved to its place at the
- * end. As long as that directory exists no service starts on it (df_restore_check_finished), so that
- * a killed restore cannot be taken for an installation; a repeated restore begins again.
+ * Everything is written below <directory>/restoring and checked there, and moved to its place at
+ * the end. As long as that directory exists no service starts on it (df_restore_check_finished), so
+ * that a killed restore cannot be taken for an installation; a repeated restore begins again.
  *
- * What was under way when the backup was made is canceled: nobody knows what it did afterwards, and a
- * plan that was applied after the backup must not be applied twice. Thread rule: one thread.
+ * What was under way when the backup was made is canceled: nobody knows what it did afterwards, and
+ * a plan that was applied after the backup must not be applied twice. Thread rule: one thread.
  */
 #ifndef DF_BACKUP_RESTORE_H
 #define DF_BACKUP_RESTORE_H

@@ -234,8 +234,8 @@ static int check_named(const struct df_cli *cli, const char *text, struct df_err
     return df_streq(name, DF_CLI_FILE_VARIABLE) ? check_cli_file(cli, value, err) : 0;
 }
 
-/* Variables of the shell that change what the tool does, or how it stores the state, and that no run
- * gets by itself. */
+/* Variables of the shell that change what the tool does, or how it stores the state, and that no
+ * run gets by itself. */
 static const struct {
     const char *pattern, *way_out;
 } not_taken[] = {{"TF_ENCRYPTION", "take it along with --env TF_ENCRYPTION"},

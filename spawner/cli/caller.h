@@ -12,9 +12,9 @@
 
 #include "spawner/cli/cli.h"
 
-/* Checks --env, before anything is changed. Class USER for a variable that is not set or a file that
- * cannot be read, and if the shell or --env selects a workspace of the tool other than the default
- * one: the run would use another state than the caller expects. */
+/* Checks --env, before anything is changed. Class USER for a variable that is not set or a file
+ * that cannot be read, and if the shell or --env selects a workspace of the tool other than the
+ * default one: the run would use another state than the caller expects. */
 int df_caller_check(const struct df_cli *cli, struct df_err *err) DF_MUST_CHECK;
 
 /* Adds the values to the body of a request for a run of this executor, and prints one line with

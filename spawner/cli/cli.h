@@ -43,7 +43,8 @@ extern const struct df_option df_common_options[];
 /* The exit code for a failure. */
 enum df_exit df_exit_of(const struct df_err *err);
 
-/* Finds the server, or starts an embedded service; see connect.h. Does nothing if there is one already. */
+/* Finds the server, or starts an embedded service; see connect.h. Does nothing if there is one
+ * already. */
 int df_cli_connect(struct df_cli *cli, struct df_err *err) DF_MUST_CHECK;
 
 /* The same with this value instead of cli->as, and while there is none yet. */
@@ -74,7 +75,8 @@ int df_cli_name(const struct df_cli *cli, size_t n, const char *what, const char
 /* The same for commands that also accept taskaction/NAME. */
 int df_cli_name_or_task(const struct df_cli *cli, size_t n, const char *what, const char **ret,
                         bool *ret_is_task, struct df_err *err) DF_MUST_CHECK;
-/* The same for a word that is not one of the command line as it stands. *ret: borrowed from word. */
+/* The same for a word that is not one of the command line as it stands. *ret: borrowed from
+ * word. */
 int df_cli_name_in(const struct df_cli *cli, const char *word, const char *what, const char **ret,
                    bool *ret_is_task, struct df_err *err) DF_MUST_CHECK;
 
@@ -88,8 +90,8 @@ int df_cli_settings(const struct df_args *args, struct df_strs *ret,
 /* The format asked for with -o, or "". */
 const char *df_cli_output(const struct df_cli *cli);
 
-/* Writes the whole text to standard output; NULL counts as out of memory. If the reader closed the pipe, it fails with os_errno
- * EPIPE, for which df_cli_main() prints no message. */
+/* Writes the whole text to standard output; NULL counts as out of memory. If the reader closed the
+ * pipe, it fails with os_errno EPIPE, for which df_cli_main() prints no message. */
 int df_cli_print(const char *text, struct df_err *err) DF_MUST_CHECK;
 /* The same for a text that is made like printf(3) does. */
 int df_cli_printf(struct df_err *err, const char *fmt, ...) DF_PRINTF(2, 3) DF_MUST_CHECK;

@@ -278,8 +278,8 @@ int df_connection_again(struct df_connection *c, struct df_err *err)
 {
     if (c->kind != DF_SERVICE_RUNNING)
         return df_client_alive(c->client, err);
-    /* Between two services of `dayfly serve` a command may have answered: its place is not ours if the
-     * work needs engines that only that service has. */
+    /* Between two services of `dayfly serve` a command may have answered: its place is not ours if
+     * the work needs engines that only that service has. */
     if (c->is_replaceable) {
         if (look_for(c, err) == 0)
             return 0;
@@ -295,8 +295,9 @@ struct df_client *df_connection_client(const struct df_connection *c)
     return c->client;
 }
 
-/* True for commands that run the service only for their own user: those that ask for a run. Any other holder of the directory
- * counts as a service for several users, which gets no variables of a shell by default. */
+/* True for commands that run the service only for their own user: those that ask for a run. Any
+ * other holder of the directory counts as a service for several users, which gets no variables of a
+ * shell by default. */
 static bool is_own_run(const char *command)
 {
     static const char *const verbs[] = {" run",      " plan",    " destroy",

@@ -10,8 +10,8 @@
  *   3. No process holds it: this process locks it and runs the service itself (embedded) until the
  *      command is done and no step is running.
  * When the service of case 2 goes away, df_connection_again() repeats 2 and 3 if that service was
- * another command: this process may then continue its work. A `dayfly serve` is only waited for: its
- * steps belong to its engines. Thread rule: main thread.
+ * another command: this process may then continue its work. A `dayfly serve` is only waited for:
+ * its steps belong to its engines. Thread rule: main thread.
  */
 #ifndef DF_CLI_CONNECT_H
 #define DF_CLI_CONNECT_H
@@ -57,11 +57,13 @@ struct df_client *df_connection_client(const struct df_connection *c); /* borrow
 enum df_service_kind df_connection_kind(const struct df_connection *c);
 
 /* The configuration, if the service runs only for its own user: embedded in this process, or in
- * another `dayfly run`, `plan`, `destroy`, `recreate`, `approve` or `state`. Else NULL. Borrowed. */
+ * another `dayfly run`, `plan`, `destroy`, `recreate`, `approve` or `state`. Else NULL.
+ * Borrowed. */
 const struct df_config *df_connection_shell(const struct df_connection *c);
 
 /* True if a run is running, or about to start, that needs this embedded service, or if that cannot
- * be determined; always false for other services. *ret_run: the name of such a run, for the caller to free; ret_run may be NULL. */
+ * be determined; always false for other services. *ret_run: the name of such a run, for the caller
+ * to free; ret_run may be NULL. */
 bool df_connection_busy(const struct df_connection *c, char **ret_run);
 
 /* Closes the connection and stops an embedded service; cancel_steps: see df_service_stop(). NULL is

@@ -1,6 +1,6 @@
 /*
- * dayfly create, apply: sends executors, integrations, runs and workflows from documents. Reading first, then one
- * function for each kind; read send_all() near the end first.
+ * dayfly create, apply: sends executors, integrations, runs and workflows from documents. Reading
+ * first, then one function for each kind; read send_all() near the end first.
  */
 #include "common/base/fs.h"
 #include "common/base/parse.h"
@@ -159,8 +159,8 @@ static int create_document(struct sending *s, const struct df_shown *kind, const
     return done(s, kind->singular, "created", DF_TAKE(made), err);
 }
 
-/* Those kinds that can be sent: "Executor, Integration, Run or TaskAction". First those that are sent
- * as they are written. */
+/* Those kinds that can be sent: "Executor, Integration, Run or TaskAction". First those that are
+ * sent as they are written. */
 static void name_kinds(bool create, const char *last, struct df_buf *to)
 {
     const char *names[DF_KIND_COUNT];

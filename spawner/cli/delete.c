@@ -1,6 +1,7 @@
 /*
- * dayfly delete: executors, workflows and integrations; with --forget, first a copy of the state. Read
- * df_cmd_delete() at the end, then forget_executor(). dayfly abandon ends the executor's runs before.
+ * dayfly delete: executors, workflows and integrations; with --forget, first a copy of the state.
+ * Read df_cmd_delete() at the end, then forget_executor(). dayfly abandon ends the executor's runs
+ * before.
  */
 #include <errno.h>
 
@@ -221,7 +222,8 @@ static int check_options(const struct df_cli *cli, size_t names, struct df_err *
     return 0;
 }
 
-/* The kind of "integration/aws": of a document that nothing is asked of before. NULL: another word. */
+/* The kind of "integration/aws": of a document that nothing is asked of before. NULL: another
+ * word. */
 static const struct df_shown *plain_kind(const char *pair)
 {
     for (int kind = 0; kind < DF_KIND_COUNT; kind++) {

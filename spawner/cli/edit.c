@@ -1,6 +1,6 @@
 /*
- * dayfly edit: opens the document of an executor or an integration in an editor and sends the result. Read edit() near the
- * end, then one_turn().
+ * dayfly edit: opens the document of an executor or an integration in an editor and sends the
+ * result. Read edit() near the end, then one_turn().
  */
 #include <errno.h>
 #include <fcntl.h>

@@ -1,4 +1,5 @@
-/* dayfly gc: applies the service's retention now and removes orphans if asked, or shows what that would remove. */
+/* dayfly gc: applies the service's retention now and removes orphans if asked, or shows what that
+ * would remove. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/text.h"
 

@@ -370,7 +370,8 @@ int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret, struct df_err
     return df_cli_list_some(cli, path, 0, ret, err);
 }
 
-/* Finds one item in the list, because secrets, engines and audit entries have no route of their own. */
+/* Finds one item in the list, because secrets, engines and audit entries have no route of their
+ * own. */
 static int get_from_list(struct df_cli *cli, const struct df_shown *kind, const char *name,
                          cJSON **ret, struct df_err *err)
 {

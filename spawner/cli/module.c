@@ -248,8 +248,8 @@ static int check_reference(const cJSON *source, struct df_err *err)
                    url);
 }
 
-/* Creates nothing for a destroy: there is nothing of this name to destroy. taken: the preferred name, if
- * another module already has it; or NULL. */
+/* Creates nothing for a destroy: there is nothing of this name to destroy. taken: the preferred
+ * name, if another module already has it; or NULL. */
 static int create_executor(struct df_cli *cli, const char *name, const char *taken,
                            const cJSON *source, const cJSON *body, struct df_err *err)
 {

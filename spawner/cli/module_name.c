@@ -53,7 +53,8 @@ static void add_letter(struct df_buf *out, unsigned code)
         (void)df_buf_addc(out, letter);
 }
 
-/* Replaces letters with accents by letters, whether or not the accents are characters of their own. */
+/* Replaces letters with accents by letters, whether or not the accents are characters of their
+ * own. */
 static void plain_letters(const char *text, struct df_buf *out)
 {
     while (*text) {

@@ -148,7 +148,8 @@ int df_named_parse(struct df_cli *cli, char *const *words, size_t count, struct 
 
 /* ---- a run ---- */
 
-/* *ret: the newest run of the executor, or NULL. Its status tells only of runs that had their turn. */
+/* *ret: the newest run of the executor, or NULL. Its status tells only of runs that had their
+ * turn. */
 static int newest_run(struct df_cli *cli, const char *executor, cJSON **ret, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", executor, "runs", NULL);

@@ -91,7 +91,8 @@ static int need(struct reach *r, const char *directory, const char *named, bool 
     return df_check_alloc(r->why, err);
 }
 
-/* *ret: the directory of what a path names, for the caller to free; NULL: there is no such thing. */
+/* *ret: the directory of what a path names, for the caller to free; NULL: there is no such
+ * thing. */
 static int directory_of(const char *base, const char *path, char **ret, struct df_err *err)
 {
     DF_FREE char *full = df_hcl_path(base, path);
@@ -106,7 +107,8 @@ static int directory_of(const char *base, const char *path, char **ret, struct d
 
 /* ---- paths in strings ---- */
 
-/* Cuts a template off, and the part of a path that it belongs to: "../x/${var.a}.json" -> "../x". */
+/* Cuts a template off, and the part of a path that it belongs to: "../x/${var.a}.json" ->
+ * "../x". */
 static char *constant_part(const char *text)
 {
     size_t n = strlen(text);

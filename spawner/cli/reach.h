@@ -9,8 +9,8 @@
 #include "common/json/json.h"
 
 struct df_reach {
-    /* spec.source of the smallest directory that holds what the module needs, with the module as its
-     * folder; NULL: the source has all of it, is no directory, or is elsewhere. */
+    /* spec.source of the smallest directory that holds what the module needs, with the module as
+     * its folder; NULL: the source has all of it, is no directory, or is elsewhere. */
     cJSON *source;
     char *why; /* what leads out of the source: "../../net in /home/me/examples/main" */
     /* The first path in a string that does not come along, in the same words; or NULL. */
@@ -22,8 +22,8 @@ struct df_reach {
 void df_reach_free(struct df_reach *r);
 
 /* guess: existing files and directories that strings name come along, too, though such a string may
- * mean something else; false: only called modules do. Class USER if the directory with a called module
- * is the caller's home, above it, or open to all users: it is certainly not one project. */
+ * mean something else; false: only called modules do. Class USER if the directory with a called
+ * module is the caller's home, above it, or open to all users: it is certainly not one project. */
 int df_reach_widen(const cJSON *source, bool guess, struct df_reach *ret,
                    struct df_err *err) DF_MUST_CHECK;
 

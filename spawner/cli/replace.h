@@ -7,8 +7,8 @@
 
 #include "spawner/cli/cli.h"
 
-/* A copy without the service's status, warnings, metadata, labels and annotations. keep_version: with
- * metadata.resourceVersion. The caller deletes it. */
+/* A copy without the service's status, warnings, metadata, labels and annotations. keep_version:
+ * with metadata.resourceVersion. The caller deletes it. */
 int df_client_part(const cJSON *doc, bool keep_version, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
 

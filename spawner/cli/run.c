@@ -205,8 +205,8 @@ static int check_keep(const struct df_args *args, const cJSON *body, struct df_e
     return 0;
 }
 
-/* Gives the variables their values and keeps them, moves sealed ones into the request's secrets, and
- * adds those of the shell. */
+/* Gives the variables their values and keeps them, moves sealed ones into the request's secrets,
+ * and adds those of the shell. */
 static int add_secrets(struct df_cli *cli, const char *name, cJSON *body, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", name, NULL);

@@ -1,7 +1,7 @@
 /*
- * Gives the variables of a request their values, adds those of --secret-var to its secrets, then moves
- * variables that the module declares sensitive there. Read df_sealing_settle() and df_sealing_add()
- * first.
+ * Gives the variables of a request their values, adds those of --secret-var to its secrets, then
+ * moves variables that the module declares sensitive there. Read df_sealing_settle() and
+ * df_sealing_add() first.
  */
 #include "spawner/cli/sealing.h"
 

@@ -11,10 +11,10 @@
 
 #include "spawner/cli/cli.h"
 
-/* body: of the request for a run of this executor. Gives the variables that df_variables_read() found
- * their values, by the types that the module declares, if it can be read here. USER, before anything
- * is asked for: --var or --secret-var gives a variable that this module does not declare, or a value
- * is none of its type. */
+/* body: of the request for a run of this executor. Gives the variables that df_variables_read()
+ * found their values, by the types that the module declares, if it can be read here. USER, before
+ * anything is asked for: --var or --secret-var gives a variable that this module does not declare,
+ * or a value is none of its type. */
 int df_sealing_settle(const struct df_cli *cli, const cJSON *executor, cJSON *body,
                       struct df_err *err) DF_MUST_CHECK;
 

@@ -1,5 +1,5 @@
-/* dayfly secret set, allow, list, delete: a value is read from a file, a pipe or a prompt, and is never
- * printed. */
+/* dayfly secret set, allow, list, delete: a value is read from a file, a pipe or a prompt, and is
+ * never printed. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/value.h"
 

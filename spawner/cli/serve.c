@@ -18,8 +18,8 @@ static void wait_for_signal(int fd)
     (void)df_signals_take(fd);
 }
 
-/* Nodes lead requests to a pod that ends for a moment longer. Without an answer the API server would
- * refuse the documents of people, whose names this webhook writes. */
+/* Nodes lead requests to a pod that ends for a moment longer. Without an answer the API server
+ * would refuse the documents of people, whose names this webhook writes. */
 #define LINGER_MS 3000
 
 static bool has_siblings(const struct df_config *config)

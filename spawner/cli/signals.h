@@ -23,7 +23,8 @@ void df_signals_release(void);
  * sends SIGHUP twice. */
 #define DF_SIGNALS_SAME_MS 500
 
-/* As df_signals_release(), but signals of the next DF_SIGNALS_SAME_MS are dropped. Returns at once. */
+/* As df_signals_release(), but signals of the next DF_SIGNALS_SAME_MS are dropped. Returns at
+ * once. */
 void df_signals_release_later(void);
 
 #endif

@@ -30,7 +30,8 @@ void df_text_owner(const cJSON *spec, struct df_buf *out)
     "Raise ExecutorEphemeralActiveDeadlineSeconds in the environment of the service, or find in "  \
     "the output what the step waited for."
 
-/* Those whose other sentences name what Terrakube does not have: runs, executors, commands on states. */
+/* Those whose other sentences name what Terrakube does not have: runs, executors, commands on
+ * states. */
 static const struct df_reason of_terrakube[] = {
     {"Applied", "The changes were applied.", NULL},
     {"Planned", "The plan was created and stored.", NULL},

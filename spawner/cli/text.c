@@ -81,8 +81,8 @@ static size_t character(const char *s, size_t n)
     return length && length <= n && df_is_utf8(s, length) ? length : 1;
 }
 
-/* U+0080..U+009F are control characters, too: 0xc2 0x80..0x9f, and for a terminal without UTF-8 these
- * bytes alone, as 0x9b, which begins a sequence as ESC [ does. */
+/* U+0080..U+009F are control characters, too: 0xc2 0x80..0x9f, and for a terminal without UTF-8
+ * these bytes alone, as 0x9b, which begins a sequence as ESC [ does. */
 static bool is_c1(const char *s, size_t size)
 {
     unsigned char c = (unsigned char)s[size - 1];

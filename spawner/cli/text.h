@@ -23,12 +23,13 @@ const char *df_text_bytes(int64_t bytes, char out[DF_SHORT_TEXT]);
  * if the first one is absent or invalid. */
 int64_t df_text_span(const cJSON *doc, const char *start, const char *end, int64_t now_us);
 
-/* Microseconds that an ended step took, by the service's clock alone: those of its runner and of this
- * machine may be other ones. */
+/* Microseconds that an ended step took, by the service's clock alone: those of its runner and of
+ * this machine may be other ones. */
 int64_t df_text_took(const cJSON *task);
 
-/* Appends untrusted text. Control characters other than newline and tab become ^X, those of Unicode's
- * second block and such bytes that are no UTF-8 ^?, so that no log line can move the cursor or set the window's title. */
+/* Appends untrusted text. Control characters other than newline and tab become ^X, those of
+ * Unicode's second block and such bytes that are no UTF-8 ^?, so that no log line can move the
+ * cursor or set the window's title. */
 void df_text_safe(struct df_buf *out, const char *s, size_t n);
 
 /* Appends text in single quotes, escaped for a shell. */

@@ -1,7 +1,7 @@
 /*
- * df_variables_read() keeps what the options say as body.given, in their order: {"name", "text"} of a
- * --var, {"file", "text"} of a .tfvars file, {"values"} of another file. df_variables_settle() takes it
- * away again.
+ * df_variables_read() keeps what the options say as body.given, in their order: {"name", "text"} of
+ * a --var, {"file", "text"} of a .tfvars file, {"values"} of another file. df_variables_settle()
+ * takes it away again.
  */
 #include "spawner/cli/variables.h"
 

@@ -335,7 +335,8 @@ static const char *last_step(const cJSON *run)
     return n ? df_json_str(cJSON_GetArrayItem(steps, n - 1), "name") : NULL;
 }
 
-/* A run that was made again from a backup is younger than its end: then it counts from its start. */
+/* A run that was made again from a backup is younger than its end: then it counts from its
+ * start. */
 static int64_t took_us(const cJSON *run)
 {
     int64_t us = df_text_span(run, "metadata.creationTimestamp", "status.finishedAt", df_real_us());
@@ -403,7 +404,8 @@ static int why_run(struct df_cli *cli, const char *name, struct df_buf *out, str
     return print_cause(cli, run, tasks, executor, out, err);
 }
 
-/* "restart, workflow of deployment/web: Completed", "tk-12-…, terraformPlan of net, job 12: Planned" */
+/* "restart, workflow of deployment/web: Completed", "tk-12-…, terraformPlan of net, job 12:
+ * Planned" */
 static void add_heading(const cJSON *task, struct df_buf *out)
 {
     const char *type = df_json_str(df_task_of_upstream(task), "type");

@@ -53,7 +53,8 @@ int df_widen_source(const struct df_cli *cli, const char *name, const cJSON *sou
     return 0;
 }
 
-/* True if a directory that was named has the executor's own one, and more. Both are of one module. */
+/* True if a directory that was named has the executor's own one, and more. Both are of one
+ * module. */
 static bool is_wider(const cJSON *named, const cJSON *own)
 {
     const char *one = df_json_str(named, "url"), *other = df_json_str(own, "url");

@@ -393,8 +393,8 @@ static int fill_store(struct df_config *c, struct df_err *err)
     return 0;
 }
 
-/* The location is shown in logs and kept in backups. What a query says is not: it may be a signature
- * that opens the container. */
+/* The location is shown in logs and kept in backups. What a query says is not: it may be a
+ * signature that opens the container. */
 static int check_location(const char *location, struct df_err *err)
 {
     size_t n = strcspn(location, "?#");

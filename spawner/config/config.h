@@ -174,8 +174,8 @@ int df_config_never(const struct df_config *c, const char *name_space, const cha
                     struct df_never *ret, struct df_err *err) DF_MUST_CHECK;
 
 struct df_kube;
-/* The namespace of the service: kubernetes.namespace, or that of the cluster's configuration. Borrowed from
- * both. NULL: kube is NULL, and nobody said. */
+/* The namespace of the service: kubernetes.namespace, or that of the cluster's configuration.
+ * Borrowed from both. NULL: kube is NULL, and nobody said. */
 const char *df_config_namespace(const struct df_config *c, const struct df_kube *kube);
 
 /* True if the server has TLS. */
@@ -186,8 +186,8 @@ bool df_config_has_tls(const struct df_config *c);
 char *df_config_runner(const struct df_config *c);
 
 /* What steps of the engine `local` may see of this machine, as their handoff says it
- * (docs/step-protocol.md): the mode, and all that is the service's alone. Not for `none`. The caller
- * deletes *ret. */
+ * (docs/step-protocol.md): the mode, and all that is the service's alone. Not for `none`. The
+ * caller deletes *ret. */
 int df_config_isolation(const struct df_config *c, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Reads providers.credentialsFile into {"host": "token", ...}; {} if none is configured. Refuses a

@@ -1,7 +1,7 @@
 /*
- * What the environment of Terrakube's API says of its Jobs, for steps of Terrakube that this service
- * runs: ExecutorEphemeral... (2.34), and the node selector in JAVA_TOOL_OPTIONS. The configuration
- * wins over both.
+ * What the environment of Terrakube's API says of its Jobs, for steps of Terrakube that this
+ * service runs: ExecutorEphemeral... (2.34), and the node selector in JAVA_TOOL_OPTIONS. The
+ * configuration wins over both.
  */
 #include "common/base/parse.h"
 #include "spawner/config/keys.h"
@@ -37,8 +37,8 @@ static int read_seconds(char *const *env, const char *name, int64_t *to, struct 
 static const char *const prefixes[] = {"-Dio.terrakube.executor.ephemeral.nodeSelector",
                                        "-Dorg.terrakube.executor.ephemeral.nodeSelector"};
 
-/* The key of ".key=value" or "[key]=value", where a key with a slash or a dot needs the second form. The
- * caller frees both. -1: it is neither. */
+/* The key of ".key=value" or "[key]=value", where a key with a slash or a dot needs the second
+ * form. The caller frees both. -1: it is neither. */
 static int split_option(const char *text, char **ret_key, char **ret_value)
 {
     bool bracket = *text == '[';

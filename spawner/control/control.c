@@ -132,7 +132,8 @@ static void trim_memory(struct df_control *c)
         df_memory_trim();
 }
 
-/* A pass that fails is what its document waits for. Its runner, if it has one, may go on meanwhile. */
+/* A pass that fails is what its document waits for. Its runner, if it has one, may go on
+ * meanwhile. */
 static void tell_wait(struct df_control *c, const struct df_queue_key *key, int64_t began_us,
                       int result, const struct df_err *why)
 {

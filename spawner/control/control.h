@@ -29,8 +29,8 @@ void df_control_notify(struct df_control *c, const char *name);
 /* Stops starting steps, and joins the workers. cancel_steps: first cancels the steps of engines on
  * this machine, and waits until they have ended, or the grace period is over, or the store of blobs
  * fails, without which they cannot end; the API must still answer during this time, because runners
- * report to it. Without cancel_steps these steps continue, and the next spawner finds them. Steps of
- * an engine elsewhere (not runs_here) always continue. */
+ * report to it. Without cancel_steps these steps continue, and the next spawner finds them. Steps
+ * of an engine elsewhere (not runs_here) always continue. */
 void df_control_stop(struct df_control *c, bool cancel_steps);
 
 #endif

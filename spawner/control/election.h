@@ -14,8 +14,8 @@
 
 struct df_election; /* opaque */
 
-/* Asked when this replica has got the Lease, from another thread, and again while it fails with RETRY.
- * If it fails otherwise the process ends before it has written anything. */
+/* Asked when this replica has got the Lease, from another thread, and again while it fails with
+ * RETRY. If it fails otherwise the process ends before it has written anything. */
 struct df_leader_check {
     int (*may_lead)(void *arg, struct df_err *err);
     void *arg;

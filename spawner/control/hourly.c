@@ -40,8 +40,8 @@ static int write_identity(const cJSON *executor, void *arg, struct df_err *err)
     return 0;
 }
 
-/* Resources that are older than status.service.uid (store/documents/codec.h) get it, so that a backup
- * of the cluster finds the states again. A write that changes nothing is none. */
+/* Resources that are older than status.service.uid (store/documents/codec.h) get it, so that a
+ * backup of the cluster finds the states again. A write that changes nothing is none. */
 static void write_identities(struct df_spawner *s)
 {
     struct df_err err = {0};

@@ -1,7 +1,7 @@
 /*
  * lock_queue.h - documents that wait for the same lock, in the order of their creation: the runs of
- * an executor, the workflows on a target. The label DF_LABEL_QUEUE of each one names the lock; it is
- * the turn of the first one. A document that ends loses the label. Thread rule: any thread.
+ * an executor, the workflows on a target. The label DF_LABEL_QUEUE of each one names the lock; it
+ * is the turn of the first one. A document that ends loses the label. Thread rule: any thread.
  */
 #ifndef DF_LOCK_QUEUE_H
 #define DF_LOCK_QUEUE_H

@@ -5,9 +5,9 @@
  * An entry is in the table while its key waits or a worker has it, and in the heap while no worker
  * has it. df_queue_get() takes it out of the heap, df_queue_done() puts it back or frees it.
  *
- * Of the idle workers one, the timekeeper, sleeps until the top of the heap is due; the others sleep
- * until they are called. A key that is due is for one of the others, so that the timekeeper sleeps
- * on: one pass wakes one worker. See condition_for_top().
+ * Of the idle workers one, the timekeeper, sleeps until the top of the heap is due; the others
+ * sleep until they are called. A key that is due is for one of the others, so that the timekeeper
+ * sleeps on: one pass wakes one worker. See condition_for_top().
  */
 #include "spawner/control/queue.h"
 
@@ -117,9 +117,9 @@ static struct entry *pop(struct df_queue *q)
 
 /* ---- idle workers ---- */
 
-/* The condition to signal for a new top of the heap; NULL: none. Only the top needs a worker: who takes
- * it signals for the next one. A signal that no worker waits for is not lost: a worker looks at the top
- * before it waits. */
+/* The condition to signal for a new top of the heap; NULL: none. Only the top needs a worker: who
+ * takes it signals for the next one. A signal that no worker waits for is not lost: a worker looks
+ * at the top before it waits. */
 static pthread_cond_t *condition_for_top(struct df_queue *q)
 {
     if (!q->heap_len)

@@ -249,8 +249,8 @@ static bool is_reserved(const struct df_slots *l, const char *name)
     return false;
 }
 
-/* The order of the queue does not tell who holds the target: a document may come into the queue late,
- * and before those that have begun. holder: "" if nobody does. */
+/* The order of the queue does not tell who holds the target: a document may come into the queue
+ * late, and before those that have begun. holder: "" if nobody does. */
 static int find_holder(const struct df_slots *l, const cJSON *task, char holder[64],
                        struct df_err *err)
 {

@@ -55,8 +55,8 @@ struct df_slot {
  * whatever engines they have and whatever their order in the queue of the target (lock_queue.h). */
 int df_slots_acquire(struct df_slots *l, const cJSON *task, struct df_slot *ret,
                      struct df_err *err) DF_MUST_CHECK;
-/* The same for a step that is not stored yet, if a slot is free and nobody waits for it. Otherwise it gets
- * none and does not wait here: ret->entry is NULL. */
+/* The same for a step that is not stored yet, if a slot is free and nobody waits for it. Otherwise
+ * it gets none and does not wait here: ret->entry is NULL. */
 int df_slots_acquire_free(struct df_slots *l, const cJSON *task, struct df_slot *ret,
                           struct df_err *err) DF_MUST_CHECK;
 /* Call after the write that follows a grant, also if it failed: its labels count from now on, the

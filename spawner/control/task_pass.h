@@ -1,9 +1,9 @@
 /*
  * task_pass.h - one pass over one TaskAction. tasks.c observes, decides and acts; task_start.c asks
- * the engine to start it; task_finalize.c releases what it held. Steps of runs, workflows and steps of an
- * upstream share this code and differ in a table of hooks: tofu_steps.c, workflow_steps.c, that of
- * upstream.h. Thread rule: the worker that has the document's key. Only for spawner/control and the
- * upstream.
+ * the engine to start it; task_finalize.c releases what it held. Steps of runs, workflows and steps
+ * of an upstream share this code and differ in a table of hooks: tofu_steps.c, workflow_steps.c,
+ * that of upstream.h. Thread rule: the worker that has the document's key. Only for spawner/control
+ * and the upstream.
  */
 #ifndef DF_CONTROL_TASK_PASS_H
 #define DF_CONTROL_TASK_PASS_H
@@ -25,8 +25,8 @@ struct df_task_pass {
     char claim_hash[65]; /* of the token for the runner's claim; not of workflows */
     char
         holder[64]; /* df_task_take_slot(): the workflow that holds the target of this one; or "" */
-    /* status.engineRef of the waiting runner that the step gets: that of its plan, whose slot it takes over,
-     * or a standby runner; owned; NULL: one is made for it. */
+    /* status.engineRef of the waiting runner that the step gets: that of its plan, whose slot it
+     * takes over, or a standby runner; owned; NULL: one is made for it. */
     cJSON *runner;
 };
 
@@ -101,9 +101,9 @@ int df_task_pass_start(struct df_task_pass *p, struct df_err *err) DF_MUST_CHECK
 /* Takes a slot and writes, in the same write, that the engine will be asked. *ret_has false: no
  * slot is free now, and the document says so; or there is a p->holder, and nothing is written. */
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err) DF_MUST_CHECK;
-/* The same in memory, for a step in a pod that is not stored yet, if a slot is free and nobody waits for
- * it: ret_slot->entry is not NULL then, and the caller gives it back after the write. The pass has
- * control, hooks and this task only. */
+/* The same in memory, for a step in a pod that is not stored yet, if a slot is free and nobody
+ * waits for it: ret_slot->entry is not NULL then, and the caller gives it back after the write. The
+ * pass has control, hooks and this task only. */
 int df_task_begin_new(struct df_task_pass *p, cJSON *task, struct df_slot *ret_slot,
                       struct df_err *err) DF_MUST_CHECK;
 /* Asks the engine for the runner. *ret_made false: not now, and the document says why. */

@@ -1,7 +1,7 @@
 /*
- * woken.h - the versions of documents for which a run was woken already. Most passes over a step are
- * caused by its pod; its run looks at the document alone, and need not be woken by them.
- * Not in store/memory.h, which forgets a step that is final: passes over its pod come until the pod is
+ * woken.h - the versions of documents for which a run was woken already. Most passes over a step
+ * are caused by its pod; its run looks at the document alone, and need not be woken by them. Not in
+ * store/memory.h, which forgets a step that is final: passes over its pod come until the pod is
  * gone. Of a fixed size, so that nobody has to forget. Thread rule: any thread.
  */
 #ifndef DF_SPAWNER_CONTROL_WOKEN_H

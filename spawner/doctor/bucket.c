@@ -1,6 +1,7 @@
 /*
- * bucket.c - reads the keys of blobs.keyFiles; puts, reads, lists and removes one small object where
- * blobs.location says, with the credentials that doctor's environment offers, as the service would.
+ * bucket.c - reads the keys of blobs.keyFiles; puts, reads, lists and removes one small object
+ * where blobs.location says, with the credentials that doctor's environment offers, as the service
+ * would.
  */
 #include "common/base/clock.h"
 #include "spawner/config/blob_bucket.h"

@@ -97,8 +97,8 @@ int df_doctor_try_wall(const struct df_config *c, size_t *ret_hidden,
 /* downloads.c */
 int df_check_downloads(struct df_doctor_context *p, struct df_err *err);
 int df_check_providers(struct df_doctor_context *p, struct df_err *err);
-/* Succeeds with any response, because only the tool knows the paths below this URL. ca_file NULL: the
- * system's. */
+/* Succeeds with any response, because only the tool knows the paths below this URL. ca_file NULL:
+ * the system's. */
 int df_doctor_request(const char *url, const char *ca_file, struct df_err *err) DF_MUST_CHECK;
 
 /* registries.c */
@@ -157,8 +157,8 @@ int df_check_references(struct df_doctor_context *p, struct df_err *err);
 int df_check_nodes(struct df_doctor_context *p, struct df_err *err);
 
 /* leader.c */
-/* *ret: the URL at which runners ask the replica that leads, which the caller frees; NULL: they are told of
- * none, or a finding says why it is not known. */
+/* *ret: the URL at which runners ask the replica that leads, which the caller frees; NULL: they are
+ * told of none, or a finding says why it is not known. */
 int df_find_leader(struct df_doctor_context *p, char **ret, struct df_err *err) DF_MUST_CHECK;
 
 /* probe.c */

@@ -1,6 +1,6 @@
 /*
- * definitions.c - finds the fields of this version that the cluster's custom resource definitions do
- * not have: the API server drops them from every resource, and says so only to who applied it.
+ * definitions.c - finds the fields of this version that the cluster's custom resource definitions
+ * do not have: the API server drops them from every resource, and says so only to who applied it.
  */
 #include "spawner/doctor/checks.h"
 #include "spawner/model/model.h"

@@ -9,7 +9,8 @@
 #include "spawner/terrakube/upstream.h"
 
 /* When a check applies: always, if the installation uses a cluster, if it has the engine `job`, or
- * if doctor may also start a pod. Each includes the ones before it. A long one is asked for by name. */
+ * if doctor may also start a pod. Each includes the ones before it. A long one is asked for by
+ * name. */
 enum when { ALWAYS, WITH_CLUSTER, WITH_PODS, WITH_PROBE, BY_NAME };
 
 static int check_upstream(struct df_doctor_context *p, struct df_err *err)

@@ -29,7 +29,8 @@ const char *df_doctor_check(size_t i);
 
 /* *ret: {"findings": [{"check", "level", "message"}], "failures": N, "warnings": N}, owned by the
  * caller; level is ok, warn or fail. A configuration that cannot be read is a finding, too. The
- * call fails only if memory or random numbers are not available, or (USER) if there is no check `only`. */
+ * call fails only if memory or random numbers are not available, or (USER) if there is no check
+ * `only`. */
 int df_doctor(const struct df_doctor_options *o, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

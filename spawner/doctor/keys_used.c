@@ -1,7 +1,7 @@
 /*
- * keys_used.c - counts what each key of blobs.keyFiles sealed in the bucket, so that one that sealed
- * nothing any more can go. It reads the head of each blob, which names its key: a check to be asked
- * for.
+ * keys_used.c - counts what each key of blobs.keyFiles sealed in the bucket, so that one that
+ * sealed nothing any more can go. It reads the head of each blob, which names its key: a check to
+ * be asked for.
  */
 #include "common/base/limits.h"
 #include "common/crypto/keyring.h"

@@ -1,6 +1,6 @@
 /*
- * leader.c - where the replica is to which runners send what follows their claim. Whether pods reach it
- * is for the probe to find out.
+ * leader.c - where the replica is to which runners send what follows their claim. Whether pods
+ * reach it is for the probe to find out.
  */
 #include "common/base/clock.h"
 #include "common/kube/lease.h"

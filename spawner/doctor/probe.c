@@ -63,7 +63,8 @@ static cJSON *runner_of(const cJSON *job)
     DF_BUG("a Job without its container");
 }
 
-/* In the handoff, because a runner that does not know this member ignores it, and so reports the rest. */
+/* In the handoff, because a runner that does not know this member ignores it, and so reports the
+ * rest. */
 static int set_leader(struct df_doctor_context *p, cJSON *job, struct df_err *err)
 {
     cJSON *pod = df_json_object_at(df_json_object_at(job, "spec"), "template");

@@ -72,8 +72,8 @@ static int ask(struct df_doctor_context *p, const char *host, struct df_err *err
     return 0;
 }
 
-/* *ret: true if the caller's own ~/.tofurc says where providers come from, which a command without a
- * service takes. */
+/* *ret: true if the caller's own ~/.tofurc says where providers come from, which a command without
+ * a service takes. */
 static void find_own_mirror(struct df_doctor_context *p, bool *ret)
 {
     DF_CLI_FILE struct df_cli_file f = {0};

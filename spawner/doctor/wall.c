@@ -1,7 +1,7 @@
 /*
- * wall.c - tries the wall of steps on this machine: starts the probe of a runner, as a step's runner
- * would be started, with the isolation that the configuration says. It works in a directory of its
- * own, which is removed.
+ * wall.c - tries the wall of steps on this machine: starts the probe of a runner, as a step's
+ * runner would be started, with the isolation that the configuration says. It works in a directory
+ * of its own, which is removed.
  */
 #include <errno.h>
 

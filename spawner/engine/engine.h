@@ -33,8 +33,8 @@ struct df_engine_runner {
     /* For create() of an engine that runs pods: [{"name", "audience"}], the tokens of the pod's
      * account that its integrations exchange (job_object.h); else NULL. */
     const cJSON *identities;
-    /* For create() of a standby runner (steps/standby.h): the digest of its form. Name and uid are its id
-     * then. NULL: a step. */
+    /* For create() of a standby runner (steps/standby.h): the digest of its form. Name and uid are
+     * its id then. NULL: a step. */
     const char *standby;
     const char *pod; /* uid or name of the pod whose runner claimed it; or NULL */
 };
@@ -42,15 +42,15 @@ struct df_engine_runner {
 /* What a pod must be to serve a step. */
 struct df_standby_form {
     char digest[33]; /* of the pod's template without names: SHA-256, its first half, in hex */
-    /* Of a step: how long its Job may live. Of a standby runner: how long its Job may live after the
-     * longest time that it may wait. */
+    /* Of a step: how long its Job may live. Of a standby runner: how long its Job may live after
+     * the longest time that it may wait. */
     int64_t seconds;
     char run
         [64]; /* whose step it is; of a standby runner: for whose apply alone it is, "": any step */
 };
 
-/* What an engine needs to know of a step. All borrowed during the call. An engine reads what all steps
- * have, and the part of the kind that it was asked for; the other one is empty. */
+/* What an engine needs to know of a step. All borrowed during the call. An engine reads what all
+ * steps have, and the part of the kind that it was asked for; the other one is empty. */
 struct df_engine_step {
     const char *name; /* of the TaskAction: deterministic, a DNS label */
     const char *uid;  /* of the TaskAction: ownership */
@@ -59,8 +59,8 @@ struct df_engine_step {
     bool was_created; /* create() succeeded once: an absent object was deleted */
     bool is_deleted;  /* its document is being deleted: cleanup() removes everything */
     bool was_claimed; /* its runner has claimed it, or its workflow has started */
-    /* status.engineRef: what create() gave, or with hostUid what it gave for the step whose pod this
-     * one shares (shared_pod.h); NULL for create() itself. */
+    /* status.engineRef: what create() gave, or with hostUid what it gave for the step whose pod
+     * this one shares (shared_pod.h); NULL for create() itself. */
     const cJSON *ref;
     struct df_engine_runner runner;
     struct df_engine_workflow workflow;
@@ -95,8 +95,8 @@ struct df_step_ops {
     /* Asks the step to end. Returns at once; success if the step has ended. To a runner: SIGTERM,
      * once, and SIGKILL to all processes of the step after grace_seconds and a margin; a pod whose
      * step is not claimed gets seconds instead. A step is canceled in its document first, so no
-     * runner claims it later. Processes that outlive their runner are killed as long after its death,
-     * without a call. With a shared pod it ends that pod. */
+     * runner claims it later. Processes that outlive their runner are killed as long after its
+     * death, without a call. With a shared pod it ends that pod. */
     int (*cancel)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
     /* Removes what the engine keeps of an ended step, if it belongs to this uid: nothing of a step
      * that shared the pod of another one. Absent is success; a live step: CONFLICT. */
@@ -116,19 +116,19 @@ struct df_runner_ops {
      * run pods have it; NULL in the others. */
     int (*check_pod)(struct df_engine *e, const struct df_engine_step *step,
                      const struct df_engine_pod *pod, struct df_err *err);
-    /* The form of the pod that the step needs, for a comparison with standby runners. NULL in engines
-     * that have none: those whose runners do not claim as pods. */
+    /* The form of the pod that the step needs, for a comparison with standby runners. NULL in
+     * engines that have none: those whose runners do not claim as pods. */
     int (*form)(struct df_engine *e, const struct df_engine_step *step, struct df_standby_form *ret,
                 struct df_err *err);
-    /* Lists the standby runners that exist, ended ones excepted: `ref` as create() gave it. RETRY: the
-     * engine does not know yet. NULL as above. */
+    /* Lists the standby runners that exist, ended ones excepted: `ref` as create() gave it. RETRY:
+     * the engine does not know yet. NULL as above. */
     int (*standbys)(struct df_engine *e, df_standby_visit visit, void *arg, struct df_err *err);
 };
 
 struct df_engine_ops {
-    /* Begins to watch what exists, and returns at once. The calls about steps begin to when they need
-     * it, and then wait for the first lists: a spawner that will act calls this before. NULL: there is
-     * nothing to watch. */
+    /* Begins to watch what exists, and returns at once. The calls about steps begin to when they
+     * need it, and then wait for the first lists: a spawner that will act calls this before. NULL:
+     * there is nothing to watch. */
     int (*watch)(struct df_engine *e, struct df_err *err);
     void (*close)(struct df_engine *e);
     const struct df_runner_ops *runner; /* NULL: it runs no steps with a runner */
@@ -162,8 +162,8 @@ int df_engine_get_for(const struct df_engine_registry *r, const char *name,
                       struct df_err *err) DF_MUST_CHECK;
 /* NULL if no engine of that name is open; name may be NULL. */
 struct df_engine *df_engine_find(const struct df_engine_registry *r, const char *name);
-/* Every engine that there is, for people: [{name, takes: ["runs", "workflows"], available, message}].
- * message: why it is not available. The caller owns *ret. */
+/* Every engine that there is, for people: [{name, takes: ["runs", "workflows"], available,
+ * message}]. message: why it is not available. The caller owns *ret. */
 int df_engine_list(const struct df_engine_registry *r, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
 /* RETRY if no engine is open. */

@@ -1,6 +1,6 @@
 /*
- * answer.c - what handlers read of a request (headers, query) and how they answer: a document with its
- * ETag, a list, nothing. df_hide_private() takes from a document what no client is shown.
+ * answer.c - what handlers read of a request (headers, query) and how they answer: a document with
+ * its ETag, a list, nothing. df_hide_private() takes from a document what no client is shown.
  */
 #include <microhttpd.h>
 

@@ -14,8 +14,9 @@ struct df_api; /* opaque */
  * response. */
 int df_api_start(struct df_spawner *s, const struct df_route_table *routes, struct df_api **ret,
                  struct df_err *err) DF_MUST_CHECK;
-/* Serves further routes on an address of their own, over plain HTTP: their gates check who asks. key
- * names the address in messages. Requests are not forwarded to a leader. Stop it before the API. */
+/* Serves further routes on an address of their own, over plain HTTP: their gates check who asks.
+ * key names the address in messages. Requests are not forwarded to a leader. Stop it before the
+ * API. */
 int df_api_start_side(struct df_spawner *s, const struct df_route_table *routes, const char *key,
                       const char *listen, struct df_api **ret, struct df_err *err) DF_MUST_CHECK;
 /* Ends streams with a final event, waits at most 5 s for requests in flight, and closes all

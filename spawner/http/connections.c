@@ -102,7 +102,8 @@ static struct df_connection *choose_stranger(const struct df_connections *c)
     return chosen;
 }
 
-/* ---- cutting; the caller holds the lock, so that no descriptor is closed and reused meanwhile ---- */
+/* ---- cutting; the caller holds the lock, so that no descriptor is closed and reused meanwhile
+ * ---- */
 
 static void cut(struct df_connections *c, struct df_connection *one, const char *why)
 {
@@ -199,7 +200,8 @@ void df_connections_free(struct df_connections *c)
     free(c);
 }
 
-/* An IPv4 address, also mapped into IPv6; of IPv6 the first 64 bits, which one site has to itself. */
+/* An IPv4 address, also mapped into IPv6; of IPv6 the first 64 bits, which one site has to
+ * itself. */
 static uint64_t address_of(const struct sockaddr *peer)
 {
     uint64_t address = 0;

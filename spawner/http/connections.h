@@ -3,14 +3,14 @@
  * each may take.
  *
  * A connection is a stranger's until a request on it has shown a good token. Strangers have the
- * places that the known leave. When there is none, a newcomer takes the place of the oldest stranger
- * of the network address that has the most: nobody is refused because others share their address (a
- * Service, a proxy), and a request that comes at once is answered long before its turn. Callers, steps and
- * admins have shares (connections.c) that the others cannot take.
+ * places that the known leave. When there is none, a newcomer takes the place of the oldest
+ * stranger of the network address that has the most: nobody is refused because others share their
+ * address (a Service, a proxy), and a request that comes at once is answered long before its turn.
+ * Callers, steps and admins have shares (connections.c) that the others cannot take.
  *
- * libmicrohttpd's idle timeout restarts with every byte, so each connection also has a time by which
- * the peer must be done with what it does: sending a head, reading an answer. The overdue are cut.
- * request.c limits the time of bodies. Thread rule: any thread.
+ * libmicrohttpd's idle timeout restarts with every byte, so each connection also has a time by
+ * which the peer must be done with what it does: sending a head, reading an answer. The overdue are
+ * cut. request.c limits the time of bodies. Thread rule: any thread.
  */
 #ifndef DF_SPAWNER_HTTP_CONNECTIONS_H
 #define DF_SPAWNER_HTTP_CONNECTIONS_H
@@ -53,9 +53,9 @@ int df_connections_admit(struct df_connections *c, struct df_connection *one, en
 int df_connections_follow(struct df_connections *c, struct df_connection *one,
                           struct df_err *err) DF_MUST_CHECK;
 
-/* The request on this connection is a stranger's and has a body. DF_LIMIT_HTTP_FOREIGN of them are in
- * memory at a time: the first to have begun is cut. LIMIT reason TooManyRequests if all are complete
- * and being answered. */
+/* The request on this connection is a stranger's and has a body. DF_LIMIT_HTTP_FOREIGN of them are
+ * in memory at a time: the first to have begun is cut. LIMIT reason TooManyRequests if all are
+ * complete and being answered. */
 int df_connections_receive(struct df_connections *c, struct df_connection *one,
                            struct df_err *err) DF_MUST_CHECK;
 /* That body is complete and the answer is made of it now, or that is done. */

@@ -25,8 +25,8 @@ bool df_forwards(const struct df_request *req);
 bool df_is_forwarded(const struct df_request *req);
 
 /* Adds to the answer of a claim how the runner reaches the replica that leads without the hop over
- * another: leader{url, forwarded} (docs/step-protocol.md). Nothing without an election, or without TLS,
- * whose certificate proves that the runner has reached it. */
+ * another: leader{url, forwarded} (docs/step-protocol.md). Nothing without an election, or without
+ * TLS, whose certificate proves that the runner has reached it. */
 int df_offer_leader(const struct df_request *req, cJSON *document,
                     struct df_err *err) DF_MUST_CHECK;
 

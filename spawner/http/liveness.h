@@ -10,7 +10,8 @@
 
 struct df_liveness; /* opaque */
 
-/* listen: host:port, or NULL: then *ret is NULL. The error message names the key and the address. */
+/* listen: host:port, or NULL: then *ret is NULL. The error message names the key and the
+ * address. */
 int df_liveness_start(const char *listen, struct df_liveness **ret,
                       struct df_err *err) DF_MUST_CHECK;
 void df_liveness_stop(struct df_liveness *l); /* NULL is fine */

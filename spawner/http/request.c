@@ -149,7 +149,8 @@ void df_mhd_end(void *api, struct MHD_Connection *connection, void **con_cls,
 
 /* ---- the response ---- */
 
-/* While the peer has something to read, its time is limited; while it waits for the next piece, not. */
+/* While the peer has something to read, its time is limited; while it waits for the next piece,
+ * not. */
 static void limit_peer(const struct transaction *t, int64_t seconds)
 {
     df_connections_limit(t->req.api->connections, df_request_connection(&t->req), seconds);
@@ -242,7 +243,8 @@ static void add_headers(const struct transaction *t, struct MHD_Response *r)
 }
 
 /* The log's gate for a failure that every request meets while it lasts (no leader, a bucket that
- * refuses, a full disk). That it begins is logged elsewhere, except for a full disk. NULL: another one. */
+ * refuses, a full disk). That it begins is logged elsewhere, except for a full disk. NULL: another
+ * one. */
 static struct df_log_gate *gate_of(struct transaction *t)
 {
     struct df_api *a = t->req.api;

@@ -38,10 +38,11 @@ struct df_route {
     size_t body_max;
     const char *query; /* names of its parameters, separated by blanks; or NULL */
     int (*handler)(struct df_request *req, struct df_response *res, struct df_err *err);
-    /* Called before the body is received; for DF_ACCESS_STEP it checks the step's token. It reads what
-     * this replica knows and changes nothing. NULL: `access` alone decides. */
+    /* Called before the body is received; for DF_ACCESS_STEP it checks the step's token. It reads
+     * what this replica knows and changes nothing. NULL: `access` alone decides. */
     int (*gate)(struct df_request *req, struct df_err *err);
-    /* Called after the handler; or NULL. began_us: real time; why: its failure; NULL: it succeeded. */
+    /* Called after the handler; or NULL. began_us: real time; why: its failure; NULL: it
+     * succeeded. */
     void (*after)(const struct df_request *req, int64_t began_us, const struct df_err *why);
     const char *audit;  /* the action in the audit trail; NULL: calls are not recorded */
     const char *kind;   /* the object's kind in the audit trail */

@@ -6,7 +6,8 @@
  * read (local_token.h). Without these two the server listens on loopback only, and with
  * auth.loopback: open it needs no token: every caller is admin. Browsers are a danger there: a page
  * may send requests to loopback, and DNS rebinding may make them same-origin. So the Host header
- * must name loopback, and an Origin header must be our own. steps/step_auth.h checks the tokens of steps.
+ * must name loopback, and an Origin header must be our own. steps/step_auth.h checks the tokens of
+ * steps.
  */
 #ifndef DF_IDENTITY_AUTH_H
 #define DF_IDENTITY_AUTH_H

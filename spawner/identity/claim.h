@@ -2,11 +2,11 @@
  * claim.h - verifies that a claim comes from a pod of the step.
  *
  * The pod sends the service account token that Kubernetes projected into it for the audience
- * `dayfly/<step uid>`, or of a standby runner (steps/standby.h) `dayfly/<its id>`. The token is verified offline with the cluster's keys (jwks.h). It must name
- * a pod, the namespace of the step's Job, and the Job's service account if status.engineRef names
- * one. Everybody who may create pods in that namespace can get such a token, so steps.c then asks
- * the engine whether the pod is the one that its Job made, and gives the step to one pod only.
- * Thread rule: any thread.
+ * `dayfly/<step uid>`, or of a standby runner (steps/standby.h) `dayfly/<its id>`. The token is
+ * verified offline with the cluster's keys (jwks.h). It must name a pod, the namespace of the
+ * step's Job, and the Job's service account if status.engineRef names one. Everybody who may create
+ * pods in that namespace can get such a token, so steps.c then asks the engine whether the pod is
+ * the one that its Job made, and gives the step to one pod only. Thread rule: any thread.
  */
 #ifndef DF_IDENTITY_CLAIM_H
 #define DF_IDENTITY_CLAIM_H
@@ -40,13 +40,13 @@ struct df_claim_pod {
     char node[254]; /* "" if the token has none */
 };
 
-/* id: of the audience. ref: where the Job is, as status.engineRef {namespace, serviceAccountName} says;
- * NULL: not known yet. DENIED with a reason of jwt.h, or TokenNotOfPod, TokenNamespace,
+/* id: of the audience. ref: where the Job is, as status.engineRef {namespace, serviceAccountName}
+ * says; NULL: not known yet. DENIED with a reason of jwt.h, or TokenNotOfPod, TokenNamespace,
  * TokenServiceAccount; RETRY while the keys are not available. */
 int df_claim_check(struct df_claims *c, const char *id, const cJSON *ref, const char *token,
                    struct df_claim_pod *ret, struct df_err *err) DF_MUST_CHECK;
-/* The token alone, of a pod in any namespace: for an id whose Job is not known. The errors of jwt.h,
- * and RETRY as above. */
+/* The token alone, of a pod in any namespace: for an id whose Job is not known. The errors of
+ * jwt.h, and RETRY as above. */
 int df_claim_check_audience(struct df_claims *c, const char *id, const char *token,
                             struct df_err *err) DF_MUST_CHECK;
 

@@ -11,8 +11,8 @@
 
 #include "common/base/err.h"
 
-/* Reads the token, and makes it first if there is none, or if others could read it. The caller wipes
- * and frees *ret. */
+/* Reads the token, and makes it first if there is none, or if others could read it. The caller
+ * wipes and frees *ret. */
 int df_local_token_make(const char *data_directory, char **ret, struct df_err *err) DF_MUST_CHECK;
 /* Reads the token. *ret NULL: there is none, or its file belongs to another user. */
 int df_local_token_read(const char *data_directory, char **ret, struct df_err *err) DF_MUST_CHECK;

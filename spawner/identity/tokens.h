@@ -7,10 +7,9 @@
  * name: a DNS label, for the audit trail; role: read, write or admin; sha256: 64 hex digits of the
  * token's SHA-256 (tokens are long random strings, so a plain hash is enough). Blank lines and
  * lines that begin with # are skipped; any other line makes the whole file invalid. A changed file
- * is read before the next request. If it is invalid, or has no tokens any more (a file that is being
- * rewritten in place), the previous tokens stay valid, a warning is logged once for each version of
- * the file, and df_tokens_check() reports the cause.
- * Thread rule: any thread.
+ * is read before the next request. If it is invalid, or has no tokens any more (a file that is
+ * being rewritten in place), the previous tokens stay valid, a warning is logged once for each
+ * version of the file, and df_tokens_check() reports the cause. Thread rule: any thread.
  */
 #ifndef DF_IDENTITY_TOKENS_H
 #define DF_IDENTITY_TOKENS_H

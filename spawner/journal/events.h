@@ -4,8 +4,8 @@
  * and the entry, so that an Event that is posted twice exists once.
  *
  * A thread reads the journal and posts the Events of one step after the other; it repeats each
- * until the API server takes or refuses it. No pass of the control loop waits for it. If the API server refuses
- * Events, the log says so once. Only the leader posts. Thread rule: one owner.
+ * until the API server takes or refuses it. No pass of the control loop waits for it. If the API
+ * server refuses Events, the log says so once. Only the leader posts. Thread rule: one owner.
  */
 #ifndef DF_JOURNAL_EVENTS_H
 #define DF_JOURNAL_EVENTS_H

@@ -158,8 +158,8 @@ struct observed {
     bool takes_ref; /* the write has the reference that was in memory */
 };
 
-/* Sets status.engineRef to the reference of this attempt that nobody has written yet. *ret_due_us: real time
- * at which it is to be written; 0: there is none. */
+/* Sets status.engineRef to the reference of this attempt that nobody has written yet. *ret_due_us:
+ * real time at which it is to be written; 0: there is none. */
 static int add_ref(struct df_spawner *s, cJSON *task, int64_t *ret_due_us, struct df_err *err)
 {
     cJSON *ref;
@@ -200,7 +200,8 @@ int df_task_write_ref(struct df_spawner *s, const char *name, struct df_err *err
     return df_task_modify(s, name, NULL, NULL, NULL, err);
 }
 
-/* Nobody has the reference in memory, but maybe it was written since the caller has read the document. */
+/* Nobody has the reference in memory, but maybe it was written since the caller has read the
+ * document. */
 static int look_again(struct df_spawner *s, const cJSON **task, struct df_err *err)
 {
     DF_SHARED const cJSON *now = NULL;

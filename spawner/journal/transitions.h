@@ -13,8 +13,8 @@ int df_task_modify(struct df_spawner *s, const char *name, df_store_change chang
                    cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Writes the reference that is in memory, if that was not written meanwhile. */
 int df_task_write_ref(struct df_spawner *s, const char *name, struct df_err *err) DF_MUST_CHECK;
-/* Exchanges *task for a document that has the reference, also if it was written since *task was read.
- * *ret_due_us: real time at which it is to be written; 0: it is not in memory. */
+/* Exchanges *task for a document that has the reference, also if it was written since *task was
+ * read. *ret_due_us: real time at which it is to be written; 0: it is not in memory. */
 int df_task_show_ref(struct df_spawner *s, const cJSON **task, int64_t *ret_due_us,
                      struct df_err *err) DF_MUST_CHECK;
 int df_task_create(struct df_spawner *s, const cJSON *task, cJSON **ret,

@@ -19,8 +19,8 @@ bool df_doc_is_refused(const cJSON *doc);
 /* True if the service has checked the current spec of the executor. */
 bool df_executor_is_accepted(const cJSON *executor);
 
-/* Writes into status.status whether the executor is refused: only instead of `ready`, because the other
- * words say what its runs did. */
+/* Writes into status.status whether the executor is refused: only instead of `ready`, because the
+ * other words say what its runs did. */
 int df_executor_set_refused(cJSON *executor, bool is_refused, struct df_err *err) DF_MUST_CHECK;
 
 /* May runs be created: was the executor checked and accepted? RETRY NotAccepted: not checked yet.

@@ -64,9 +64,9 @@ void df_allow_names(const struct df_allow *a, const struct df_allow_cell *cell,
 bool df_allow_has(const struct df_allow *a, const struct df_allow_cell *cell,
                   enum df_allow_list list, const char *name);
 
-/* Does the key of a label or annotation mean something to others? By its domain, as those that cloud
- * identities, container runtimes, meshes, injectors and the selectors of Services read; a name of one's
- * own has none. */
+/* Does the key of a label or annotation mean something to others? By its domain, as those that
+ * cloud identities, container runtimes, meshes, injectors and the selectors of Services read; a
+ * name of one's own has none. */
 bool df_allow_is_foreign_key(const char *key);
 
 /* Checks a rule of the configuration: an object with some of the lists. Class USER; the message

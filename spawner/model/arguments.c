@@ -90,7 +90,8 @@ void df_rule_variable_file(const cJSON *value, const struct df_path *path, struc
     check_relative(value->valuestring, path, f);
 }
 
-/* Checks both forms of the options with files. No other option has a value that begins with a slash. */
+/* Checks both forms of the options with files. No other option has a value that begins with a
+ * slash. */
 static void check_file(const char *argument, const struct df_path *path, struct df_faults *f)
 {
     const char *option = NULL, *file = file_of(argument, &option);
@@ -153,8 +154,8 @@ void df_check_variable(const char *name, const struct df_path *path, struct df_f
 /* ---- environment of a run ---- */
 
 /* Programs that a step starts read their environment: nearly any name may run code (TF_ENCRYPTION,
- * BASH_ENV, GIT_SSH_COMMAND) or lead credentials elsewhere (proxies, endpoints, files). So these are
- * the names that are known to do neither: values of the module, words for the log, keys. */
+ * BASH_ENV, GIT_SSH_COMMAND) or lead credentials elsewhere (proxies, endpoints, files). So these
+ * are the names that are known to do neither: values of the module, words for the log, keys. */
 static const char *const callers_variables[] = {
     "TF_VAR_*",
     "TF_LOG",

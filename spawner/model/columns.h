@@ -17,7 +17,7 @@ enum df_cell {
     DF_CELL_KEYS,    /* the names of an object's members */
     DF_CELL_LABELS,  /* the labels that people gave: name=value */
     DF_CELL_NAMES,   /* the member "name" of each item of a list */
-    DF_CELL_STATUS, /* of an executor: the word of its status, a refused edit, a kept errored state */
+    DF_CELL_STATUS,  /* of an executor: its status, a refused edit, a kept errored state */
     DF_CELL_ERRORED, /* status.erroredStates: which run left one, and what to do */
     DF_CELL_OWNER,   /* the spec of a TaskAction: whose step it is */
     DF_CELL_REASON,  /* the status of a run: its reason, or that it waits */

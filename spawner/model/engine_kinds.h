@@ -1,8 +1,8 @@
 /*
- * engine_kinds.h - the engines that a service can have, and what is known of each before it is open:
- * for the configuration, the doctor and the command line. Nobody else asks for an engine's name; who
- * wants to know what an engine can do asks for a trait (tests/style insists). open_engines.c opens
- * them. Thread rule: constants.
+ * engine_kinds.h - the engines that a service can have, and what is known of each before it is
+ * open: for the configuration, the doctor and the command line. Nobody else asks for an engine's
+ * name; who wants to know what an engine can do asks for a trait (tests/style insists).
+ * open_engines.c opens them. Thread rule: constants.
  */
 #ifndef DF_ENGINE_KINDS_H
 #define DF_ENGINE_KINDS_H

@@ -159,8 +159,9 @@ static int put_config_map(const struct input *in, cJSON *placement, struct df_er
         df_json_object(DF_STR("name", in->value), DF_STR("mountPath", path ? path : "/data")), err);
 }
 
-/* Without PVC_CLAIM_NAME the default claim is optional; a claim that is named must exist. A path of the
- * tool alone ("cache", "$HOME/cache") is no place for a volume: the tool gets it as its variable. */
+/* Without PVC_CLAIM_NAME the default claim is optional; a claim that is named must exist. A path of
+ * the tool alone ("cache", "$HOME/cache") is no place for a volume: the tool gets it as its
+ * variable. */
 static int put_cache(const struct input *in, cJSON *placement, struct df_err *err)
 {
     const char *claim = look_up(in->environment, "PVC_CLAIM_NAME");

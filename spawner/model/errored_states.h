@@ -1,7 +1,7 @@
 /*
  * errored_states.h - the errored states that an executor's status names (status.erroredStates: a
- * list of {step, run, at}). While there is one, the stored state lacks what that run made, and a run
- * on it could make the same once more. Thread rule: pure functions.
+ * list of {step, run, at}). While there is one, the stored state lacks what that run made, and a
+ * run on it could make the same once more. Thread rule: pure functions.
  */
 #ifndef DF_MODEL_ERRORED_STATES_H
 #define DF_MODEL_ERRORED_STATES_H

@@ -47,8 +47,8 @@ static bool may_hold_resources(const cJSON *executor)
     return df_json_bool(executor, "status.mayHoldResources", false);
 }
 
-/* True if deleting the executor would leave no resources behind: it was destroyed, never applied, or
- * its module has outputs alone. */
+/* True if deleting the executor would leave no resources behind: it was destroyed, never applied,
+ * or its module has outputs alone. */
 static bool is_empty(const cJSON *executor)
 {
     bool is_settled = has_state(executor, "provisioned") && has_status(executor, "done");
@@ -327,7 +327,8 @@ int df_executor_adopt(cJSON *executor, struct df_err *err)
 }
 
 /* Makes this run the active one and saves the current state in status.before, which is restored if
- * the run changes nothing. What an earlier run may have left is saved, too: no state need know it. */
+ * the run changes nothing. What an earlier run may have left is saved, too: no state need know
+ * it. */
 static int begin_run(cJSON *executor, cJSON *status, const char *name, struct df_err *err)
 {
     if (df_streq(df_json_str(status, "activeRun"), name))
@@ -398,8 +399,8 @@ static int note_origin(cJSON *status, const cJSON *run, struct df_err *err)
                            err);
 }
 
-/* False if an earlier run may have left resources that the state does not have, and for a run that an
- * older version began. */
+/* False if an earlier run may have left resources that the state does not have, and for a run that
+ * an older version began. */
 static bool was_empty(const cJSON *status)
 {
     return !df_json_bool(status, "before.mayHoldResources", true);

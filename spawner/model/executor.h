@@ -64,9 +64,9 @@ int df_executor_check_source(const cJSON *old, const cJSON *doc, bool confirmed,
  * status.provisionedFrom, the URL of the last apply. The annotation
  * dayfly.dev/confirm-source-change, which contains the new URL, confirms. */
 int df_executor_check_provisioned_from(const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
-/* The same for its storage, status.provisionedStorage of the last apply or move; that of a move that
- * is under way is accepted, too. edited: the new document with its defaults. CONFLICT StorageChange;
- * the message says the way out. */
+/* The same for its storage, status.provisionedStorage of the last apply or move; that of a move
+ * that is under way is accepted, too. edited: the new document with its defaults. CONFLICT
+ * StorageChange; the message says the way out. */
 int df_executor_check_provisioned_storage(const cJSON *executor, const cJSON *edited,
                                           struct df_err *err) DF_MUST_CHECK;
 

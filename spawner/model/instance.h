@@ -9,8 +9,8 @@
 
 #include "common/json/json.h"
 
-/* classes: {name: {limit, standby, placement}}; or NULL. The message lists every fault. Defaults are filled
- * into the placements, as in df_model_admit(). Class USER. */
+/* classes: {name: {limit, standby, placement}}; or NULL. The message lists every fault. Defaults
+ * are filled into the placements, as in df_model_admit(). Class USER. */
 int df_classes_check(cJSON *classes, struct df_err *err) DF_MUST_CHECK;
 
 /* workspaces: {executor: {class, environment, placement}}; or NULL. classes: already checked, or

@@ -237,7 +237,8 @@ static void check_pair(const cJSON *item, const cJSON *old, const struct df_path
 }
 
 /* Refuses two integrations of one provider or with the same variable: one would silently override
- * the other. The provider of a named one is known to the service alone (requests/integrations.h). */
+ * the other. The provider of a named one is known to the service alone
+ * (requests/integrations.h). */
 void df_rule_integrations(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
     int index = 0, faults = f->count;

@@ -13,7 +13,7 @@
 #define DEFAULT_REGION "us-east-1"
 enum { LEAST_S = 900, MOST_S = 12 * 3600, DEFAULT_S = 3600 }; /* of a session, as AWS has it */
 
-/* ---- fields ----------------------------------------------------------------------------------- */
+/* ---- fields ---- */
 
 static void check_arn(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
@@ -195,7 +195,7 @@ bool df_integration_has_identity(const cJSON *spec)
     return w && (w->variables || !cJSON_HasObjectItem(spec, "secretRef"));
 }
 
-/* ---- a role ----------------------------------------------------------------------------------- */
+/* ---- a role ---- */
 
 void df_integration_role_free(struct df_integration_role *r)
 {
@@ -294,7 +294,7 @@ int df_integration_assumed(const struct df_integration_role *r, const struct df_
         err);
 }
 
-/* ---- exchanging a token ----------------------------------------------------------------------- */
+/* ---- exchanging a token ---- */
 
 const char *df_integration_audience(const cJSON *spec, char **made)
 {

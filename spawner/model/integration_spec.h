@@ -21,8 +21,8 @@ int df_integration_use(const cJSON *doc, cJSON **ret, struct df_err *err) DF_MUS
  * secret: only an admin may make it. */
 bool df_integration_has_identity(const cJSON *spec);
 
-/* The audience of the token that the step's tool exchanges; NULL: it exchanges none. Borrowed, or of
- * *made, which the caller frees. */
+/* The audience of the token that the step's tool exchanges; NULL: it exchanges none. Borrowed, or
+ * of *made, which the caller frees. */
 const char *df_integration_audience(const cJSON *spec, char **made);
 
 /* A role of AWS, to be assumed by the service before the step gets its keys. All but owned_arn is
@@ -35,8 +35,8 @@ struct df_integration_role {
 void df_integration_role_free(struct df_integration_role *r);
 #define DF_INTEGRATION_ROLE DF_CLEANUP(df_integration_role_free) struct df_integration_role
 
-/* The region of STS, borrowed: that of a role, of the secret, or us-east-1. role, secret: or NULL. USER
- * InvalidStep if it is none. */
+/* The region of STS, borrowed: that of a role, of the secret, or us-east-1. role, secret: or NULL.
+ * USER InvalidStep if it is none. */
 int df_integration_region(const cJSON *role, const cJSON *secret, const char **ret,
                           struct df_err *err) DF_MUST_CHECK;
 
@@ -46,8 +46,8 @@ int df_integration_region(const cJSON *role, const cJSON *secret, const char **r
 int df_integration_role_of(const cJSON *spec, const cJSON *secret, struct df_integration_role *ret,
                            struct df_err *err) DF_MUST_CHECK;
 
-/* The keys in a secret of the integration aws; the caller wipes *ret. USER InvalidStep names one that
- * is missing. */
+/* The keys in a secret of the integration aws; the caller wipes *ret. USER InvalidStep names one
+ * that is missing. */
 int df_integration_keys(const cJSON *secret, struct df_aws_keys *ret,
                         struct df_err *err) DF_MUST_CHECK;
 

@@ -31,8 +31,8 @@ struct df_kind_row {
     /* Specs of documents of this kind with another action, at most two. */
     const struct df_field *other_specs[2];
     bool is_custom_resource; /* in a cluster; else only the service's API reaches it */
-    /* People change its spec as they like. Of other kinds the spec counts as it was accepted: a copy
-     * of it is in the status of the custom resource. */
+    /* People change its spec as they like. Of other kinds the spec counts as it was accepted: a
+     * copy of it is in the status of the custom resource. */
     bool is_editable;
     bool newest_first; /* lists are in this order by default */
 };

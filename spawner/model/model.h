@@ -35,8 +35,8 @@ int df_model_check_secrets(cJSON *secrets, struct df_err *err) DF_MUST_CHECK;
  * not known as harmless, and not in named (names, or prefixes with *), which may be NULL. NULL:
  * there is none. Borrowed. */
 const char *df_model_admins_variable(const cJSON *environment, const struct df_strs *named);
-/* The first variable of the same provider (AWS_*) as one of own, the variables that the executor sets:
- * keys of somebody else's account would take its secrets there. The rest as above. */
+/* The first variable of the same provider (AWS_*) as one of own, the variables that the executor
+ * sets: keys of somebody else's account would take its secrets there. The rest as above. */
 const char *df_model_foreign_variable(const cJSON *environment, const cJSON *own,
                                       const struct df_strs *named);
 

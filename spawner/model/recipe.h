@@ -1,8 +1,8 @@
 /*
  * recipe.h - the table of actions: the steps of a run with this action, and its result. A run walks
- * the steps in their order: whoever handles steps iterates, and names none. The first step finds out
- * what there is to do. docs/objects.md describes actions and steps. Thread rule: pure functions, any
- * thread.
+ * the steps in their order: whoever handles steps iterates, and names none. The first step finds
+ * out what there is to do. docs/objects.md describes actions and steps. Thread rule: pure
+ * functions, any thread.
  */
 #ifndef DF_RECIPE_H
 #define DF_RECIPE_H
@@ -47,14 +47,14 @@ size_t df_recipe_apply(const struct df_recipe *recipe);
 /* Does a step of it wait for an approval? */
 bool df_recipe_asks(const struct df_recipe *recipe);
 
-/* Does the run wait until it is the first of its executor? One that only reads does not: it takes no
- * lock and plans the state as it is stored. A run of an unknown action may write. */
+/* Does the run wait until it is the first of its executor? One that only reads does not: it takes
+ * no lock and plans the state as it is stored. A run of an unknown action may write. */
 bool df_run_takes_turn(const cJSON *run);
 
 /* The actions of all steps, ended by NULL (recipes.c). */
 extern const char *const df_step_actions[];
-/* The step with this action; an empty step, which writes nothing, if there is none. Steps of the same
- * action are the same in each recipe. */
+/* The step with this action; an empty step, which writes nothing, if there is none. Steps of the
+ * same action are the same in each recipe. */
 const struct df_recipe_step *df_recipe_step_for(const char *action);
 /* The same of a TaskAction. */
 const struct df_recipe_step *df_recipe_step_of(const cJSON *task);

@@ -32,8 +32,9 @@ static bool is_new(const struct review *r, const char *path)
     return df_json_at(r->object, path) && !df_json_at(r->old, path);
 }
 
-/* Did this request write the spec? A Run can be edited until the service has accepted it: then it is
- * the editor's, and has the editor's role. A decision or a cancel alone does not make it theirs. */
+/* Did this request write the spec? A Run can be edited until the service has accepted it: then it
+ * is the editor's, and has the editor's role. A decision or a cancel alone does not make it
+ * theirs. */
 static bool writes_spec(const struct review *r)
 {
     if (!cJSON_IsObject(r->old))

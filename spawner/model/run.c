@@ -1,8 +1,8 @@
 /*
- * The state machine of a run: Pending until it is first in its executor's queue, then one step of its
- * recipe after the other, with an approval before those that ask, and the end. No state lasts forever: it waits for
- * something that must end (a step has deadlines, an earlier run ends), or it has a deadline of its
- * own (an approval expires with its plan).
+ * The state machine of a run: Pending until it is first in its executor's queue, then one step of
+ * its recipe after the other, with an approval before those that ask, and the end. No state lasts
+ * forever: it waits for something that must end (a step has deadlines, an earlier run ends), or it
+ * has a deadline of its own (an approval expires with its plan).
  */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
@@ -164,8 +164,8 @@ bool df_run_needs_admin(const cJSON *run)
            (is_action(run, DF_ACTION_PROVISION) && df_json_bool(run, "status.destroysAll", false));
 }
 
-/* May the run be approved without another person? Only an admin may let a plan take away everything;
- * the request for a destroy came from an admin already. */
+/* May the run be approved without another person? Only an admin may let a plan take away
+ * everything; the request for a destroy came from an admin already. */
 static bool may_approve_itself(const struct df_run_view *v)
 {
     return is_action(v->run, DF_ACTION_DESTROY) ||

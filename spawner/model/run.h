@@ -66,30 +66,30 @@ struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us
 /* The TaskAction of the latest step that was created; NULL: none. Borrowed. */
 const cJSON *df_run_latest(const struct df_run_view *view);
 
-/* Its row of the run's recipe. It says nothing, asks for nothing and writes nothing if there is no step,
- * or the action is unknown. Constant data. */
+/* Its row of the run's recipe. It says nothing, asks for nothing and writes nothing if there is no
+ * step, or the action is unknown. Constant data. */
 const struct df_recipe_step *df_run_latest_row(const struct df_run_view *view);
 
-/* The TaskAction of the step that applies the plan of the first; NULL: not created yet, or the recipe
- * has no such step. Borrowed. */
+/* The TaskAction of the step that applies the plan of the first; NULL: not created yet, or the
+ * recipe has no such step. Borrowed. */
 const cJSON *df_run_apply(const struct df_run_view *view);
 
-/* The entry of status.steps of the latest step, if that step was created and its TaskAction does not
- * exist any more: somebody deleted it and removed its finalizer. Else NULL. Borrowed. */
+/* The entry of status.steps of the latest step, if that step was created and its TaskAction does
+ * not exist any more: somebody deleted it and removed its finalizer. Else NULL. Borrowed. */
 const cJSON *df_run_lost_step(const struct df_run_view *view);
 
 /* Has this step ended and left a state that its runner could not hand over, and that may still be
  * kept from the files that its engine has? Until then its run goes on. */
 bool df_run_awaits_state(const cJSON *step);
 
-/* When the changed run is to be written; 0: now. The tool of its first step, and the source that comes
- * with it, change no phase: they are written with what does, or a second after the step is
+/* When the changed run is to be written; 0: now. The tool of its first step, and the source that
+ * comes with it, change no phase: they are written with what does, or a second after the step is
  * initialized. before: as it is stored. */
 int df_run_due_us(const cJSON *before, const cJSON *run, const cJSON *first, int64_t now_us,
                   int64_t *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Undoes a final phase that somebody wrote into the status of an unfinished run: sets the phase that
- * its steps show, and removes the end. */
+/* Undoes a final phase that somebody wrote into the status of an unfinished run: sets the phase
+ * that its steps show, and removes the end. */
 int df_run_reopen(cJSON *run, struct df_err *err) DF_MUST_CHECK;
 
 #endif

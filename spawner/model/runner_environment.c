@@ -29,8 +29,8 @@ static const struct refusal of_all[] = {
     {"LOCPATH", FINDS},
 };
 
-/* An operator or the author of an Executor sets a proxy, an authority or a PATH on purpose, and brings
- * an image of his own anyway. The variables of a workspace are edited by many. */
+/* An operator or the author of an Executor sets a proxy, an authority or a PATH on purpose, and
+ * brings an image of his own anyway. The variables of a workspace are edited by many. */
 static const struct refusal of_workspaces[] = {
     {"*_PROXY", RESOLVES}, {"SSL_*", TRUSTS}, {"GIT_*", FINDS}, {"SSH_*", FINDS},
     {"XDG_*", FINDS},      {"PATH", FINDS},   {"HOME", FINDS},  {"TMPDIR", FINDS},

@@ -1,8 +1,8 @@
 /*
- * runner_environment.h - variables of a pod's container that would change how the runner itself works:
- * what it loads, whom it believes, which hosts it speaks to. A placement sets the environment of the
- * runner, which holds tokens and, for another system, secrets of that.
- * Thread rule: pure functions, any thread.
+ * runner_environment.h - variables of a pod's container that would change how the runner itself
+ * works: what it loads, whom it believes, which hosts it speaks to. A placement sets the
+ * environment of the runner, which holds tokens and, for another system, secrets of that. Thread
+ * rule: pure functions, any thread.
  */
 #ifndef DF_RUNNER_ENVIRONMENT_H
 #define DF_RUNNER_ENVIRONMENT_H
@@ -15,8 +15,8 @@ enum df_environment_author {
 };
 
 /* Why the variable is refused, for a message: "it changes which code the runner loads". NULL: it is
- * not. What a document may not set, a workspace may not set either. Names are compared without regard
- * to capitals, as some programs read them. */
+ * not. What a document may not set, a workspace may not set either. Names are compared without
+ * regard to capitals, as some programs read them. */
 const char *df_runner_variable_refused(const char *name, enum df_environment_author author);
 
 #endif

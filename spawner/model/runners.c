@@ -1,6 +1,6 @@
 /*
- * runners.c - in this order: what is counted (forms, demands, places), which runner is missing, which one is
- * too much, and df_runners_next().
+ * runners.c - in this order: what is counted (forms, demands, places), which runner is missing,
+ * which one is too much, and df_runners_next().
  */
 #include "spawner/model/runners.h"
 
@@ -158,8 +158,9 @@ static bool refills(const struct df_runners *r)
 
 /* ---- what is missing ---- */
 
-/* A runner ahead of an apply will need a place among the steps that may run at once. Those of classes are
- * nobody's step. A runner that was taken comes back if its step has to wait for a slot. */
+/* A runner ahead of an apply will need a place among the steps that may run at once. Those of
+ * classes are nobody's step. A runner that was taken comes back if its step has to wait for a
+ * slot. */
 static bool is_missing(const struct df_runners *r, const struct df_runner_demand *d)
 {
     const struct df_runner_form any = df_runners_form(r, d->digest, "");
@@ -183,8 +184,8 @@ static size_t missing(const struct df_runners *r)
 
 /* ---- what is too much ---- */
 
-/* A runner gives its place in the cluster to a step that finds none; while a person is asked, it may wait
- * for long, and gives its place under the limits, too. */
+/* A runner gives its place in the cluster to a step that finds none; while a person is asked, it
+ * may wait for long, and gives its place under the limits, too. */
 static bool yields(const struct df_runners *r, const struct df_runner_demand *d)
 {
     return is_crowded(r) || (d->is_asked && d->room <= r->ahead - 1);

@@ -1,7 +1,7 @@
 /*
- * runners.h - the pure decision about runners that wait for a step (standby runners): which one is made or
- * removed next, from who wants one, which there are, and how much room there is. Thread rule: pure
- * functions, any thread.
+ * runners.h - the pure decision about runners that wait for a step (standby runners): which one is
+ * made or removed next, from who wants one, which there are, and how much room there is. Thread
+ * rule: pure functions, any thread.
  */
 #ifndef DF_MODEL_RUNNERS_H
 #define DF_MODEL_RUNNERS_H
@@ -69,12 +69,13 @@ struct df_runners_verdict {
     int64_t wait_ms; /* WAIT: until the next look, if nothing changes before */
 };
 
-/* Counts what the rest is decided by: with hundreds of runners and demands each question is a search in a
- * sorted list. */
+/* Counts what the rest is decided by: with hundreds of runners and demands each question is a
+ * search in a sorted list. */
 void df_runners_count(struct df_runners *r);
-/* What is next, after df_runners_count(). For a moment after a step took a runner, only what steps need
- * now is made, so that this step works first. A runner ahead of an apply holds a place under the limits, and gives it to a
- * step that finds none; one of which a person is asked gives it to everybody. */
+/* What is next, after df_runners_count(). For a moment after a step took a runner, only what steps
+ * need now is made, so that this step works first. A runner ahead of an apply holds a place under
+ * the limits, and gives it to a step that finds none; one of which a person is asked gives it to
+ * everybody. */
 struct df_runners_verdict df_runners_next(const struct df_runners *r);
 
 /* The demand whose form this runner has; NULL: there is none. */

@@ -56,8 +56,8 @@ struct df_secret_place {
 };
 
 /* Sets *ret to place number i, from 0, of the spec of an Executor, a TaskAction, or a Run's
- * snapshot: all entries of secrets, those of integrations, then source.secretRef. False if there are
- * not so many. */
+ * snapshot: all entries of secrets, those of integrations, then source.secretRef. False if there
+ * are not so many. */
 bool df_secret_place_at(const cJSON *spec, size_t i, struct df_secret_place *ret);
 
 /* The integration that the place names; or NULL. */

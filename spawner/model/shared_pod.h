@@ -34,8 +34,8 @@ bool df_shared_pod_may_join(const cJSON *apply, const cJSON *plan);
 /* The reference by which an apply is offered to the pod of the plan. The caller deletes *ret. */
 int df_shared_pod_ref(const cJSON *plan, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Is the reference an offer to the pod of a plan? False: NULL, a Job of the step's own, or an offer to a
- * standby runner. */
+/* Is the reference an offer to the pod of a plan? False: NULL, a Job of the step's own, or an offer
+ * to a standby runner. */
 bool df_shared_pod_is_of_plan(const cJSON *ref);
 
 /* Takes the offer back: removes the reference and the time `created`, from which the pending

@@ -177,8 +177,8 @@ bool df_source_is_same(const char *a, const char *b)
     return one && other && strcmp(one, other) == 0;
 }
 
-/* The path of a directory's module, however it is divided into URL and folder; the caller frees. NULL:
- * it is none. */
+/* The path of a directory's module, however it is divided into URL and folder; the caller frees.
+ * NULL: it is none. */
 static char *directory_of(const cJSON *source)
 {
     const char *url = df_json_str(source, "url"), *folder = df_json_str(source, "folder");

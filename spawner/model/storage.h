@@ -26,12 +26,14 @@ int df_storage_fill(cJSON *spec, const char *name, struct df_err *err) DF_MUST_C
  * of today? A document of an older version may lack some. False if memory runs out. */
 bool df_storage_is_same(const char *name, const cJSON *a, const cJSON *b);
 
-/* A spec.storage (NULL: none) as a message calls it: "the s3 storage executors/net/terraform.tfstate,
- * bucket states, region r, endpoint URL". The caller frees; NULL: no memory. */
+/* A spec.storage (NULL: none) as a message calls it: "the s3 storage
+ * executors/net/terraform.tfstate, bucket states, region r, endpoint URL". The caller frees; NULL:
+ * no memory. */
 char *df_storage_words(const cJSON *storage);
 
 /* The place of the state (storage_place.h): equal for two executors if their settings lead to the
- * same state, however they are written; the caller frees it. *ret is NULL for a managed state, and if only the module knows where its state is. */
+ * same state, however they are written; the caller frees it. *ret is NULL for a managed state, and
+ * if only the module knows where its state is. */
 int df_storage_location(const cJSON *executor, char **ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -3,8 +3,8 @@
  * executors that would write the same object have the same text, whatever their settings look like.
  *
  * The text is a comparison of words. What only the network or a file system knows (a second name of
- * a host, a link) is found by the lineage of the state instead (control/runs/lineage.h). Where one store
- * has two protocols, both have its text: a bucket of Google by the types gcs and s3.
+ * a host, a link) is found by the lineage of the state instead (control/runs/lineage.h). Where one
+ * store has two protocols, both have its text: a bucket of Google by the types gcs and s3.
  *
  * For spawner/model alone. Thread rule: pure functions, any thread.
  */

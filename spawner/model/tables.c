@@ -94,7 +94,8 @@ static const struct df_field timeouts[] = {
     {0},
 };
 
-/* As the keys retention.* of the configuration, which it replaces for this executor. 0: all stay. */
+/* As the keys retention.* of the configuration, which it replaces for this executor. 0: all
+ * stay. */
 static const struct df_field retention[] = {
     WHOLE("runs", 0, 1000000),
     WHOLE("stateVersions", 0, 1000000),

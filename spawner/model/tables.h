@@ -1,6 +1,6 @@
 /*
- * tables.h - the fields of the kinds of documents, one row each (field.h); kinds.h has them by their
- * kind. docs/objects.md describes them. Thread rule: constant data.
+ * tables.h - the fields of the kinds of documents, one row each (field.h); kinds.h has them by
+ * their kind. docs/objects.md describes them. Thread rule: constant data.
  */
 #ifndef DF_TABLES_H
 #define DF_TABLES_H

@@ -68,8 +68,8 @@ static int64_t run_deadline(const cJSON *task, const struct df_engine_observatio
            MARGIN_US;
 }
 
-/* A quarter: the storage may come back, and one request that it leaves without an answer takes three
- * minutes of the fifteen. */
+/* A quarter: the storage may come back, and one request that it leaves without an answer takes
+ * three minutes of the fifteen. */
 int64_t df_task_gives_up_at(const cJSON *task)
 {
     int64_t claimed = df_task_time(task, "status.claimedBy.at", 0);
@@ -252,7 +252,8 @@ static struct df_task_verdict when_deleted(const struct df_engine_observation *o
 }
 
 /* A runner that has reported is about to exit. If it is still alive after the margin, cancel it. */
-/* How soon a step is looked at again whose pod is lent, if the end of the other step does not wake it. */
+/* How soon a step is looked at again whose pod is lent, if the end of the other step does not wake
+ * it. */
 #define LENT_AGAIN_US (60 * SECOND_US)
 
 static struct df_task_verdict
@@ -270,8 +271,8 @@ when_final(const cJSON *task, const struct df_engine_observation *observed, int6
 /* A standby runner that waits claims at once, and one that starts within seconds. */
 #define OFFERED_US (30 * SECOND_US)
 
-/* The step was offered to a standby runner or to the pod of another step. It gets resources of its own
- * if that pod is gone, cannot start, or does not take the offer in time. */
+/* The step was offered to a standby runner or to the pod of another step. It gets resources of its
+ * own if that pod is gone, cannot start, or does not take the offer in time. */
 static struct df_task_verdict when_offered(const cJSON *task,
                                            const struct df_engine_observation *observed,
                                            int64_t deadline, int64_t now_us)

@@ -72,12 +72,12 @@ struct df_task_verdict {
  * next call repairs a crash between any two writes.
  *
  * CREATE never follows a claim. A step that was never claimed may be created again until its
- * pending deadline. A claimed step that ends without a result is RunnerLost. The
- * pending deadline counts from `created` in the timeline, which the control loop writes before it
- * asks the engine for the first time. A step that was interrupted (status.interrupted is its
- * runner's report) ends with its pod, with the reason that the engine finds. A step that was offered
- * to the pod of another one (shared_pod.h) is created when that pod is gone or has not claimed it by
- * the pending deadline.
+ * pending deadline. A claimed step that ends without a result is RunnerLost. The pending deadline
+ * counts from `created` in the timeline, which the control loop writes before it asks the engine
+ * for the first time. A step that was interrupted (status.interrupted is its runner's report) ends
+ * with its pod, with the reason that the engine finds. A step that was offered to the pod of
+ * another one (shared_pod.h) is created when that pod is gone or has not claimed it by the pending
+ * deadline.
  *
  * A workflow has no runner that claims; the engine's observation is everything. It is created once:
  * if it is absent after status.engineRef was written, or long after `created`, it is not created
@@ -90,8 +90,8 @@ struct df_task_verdict df_task_next(const cJSON *task, const struct df_engine_ob
 bool df_task_is_disruption(const cJSON *task, const struct df_engine_observation *observed);
 
 /* True if the runner reports Canceled although this service did not cancel it: an eviction, a node
- * drain, a deleted Job. is_elsewhere: its engine does not run here (runs_here). The runner cannot know who ended it; the
- * cluster can. */
+ * drain, a deleted Job. is_elsewhere: its engine does not run here (runs_here). The runner cannot
+ * know who ended it; the cluster can. */
 bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_elsewhere);
 
 /* Time since the engine was first asked to create the step; 0: never. */

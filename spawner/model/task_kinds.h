@@ -1,7 +1,7 @@
 /*
  * task_kinds.h - what a TaskAction is, by its spec.action: a step of a run, a workflow of another
- * scheduler, a step of Terrakube. Each kind has a row; who differs by the kind asks the row, or has a
- * table of its own by its number. Thread rule: pure functions, any thread.
+ * scheduler, a step of Terrakube. Each kind has a row; who differs by the kind asks the row, or has
+ * a table of its own by its number. Thread rule: pure functions, any thread.
  */
 #ifndef DF_MODEL_TASK_KINDS_H
 #define DF_MODEL_TASK_KINDS_H

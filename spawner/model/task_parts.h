@@ -16,9 +16,9 @@ int64_t df_task_timeline(const cJSON *task, const char *name, int64_t fallback);
 int64_t df_task_canceled_at(const cJSON *task, int64_t fallback);
 
 /* Real time from which the tool of a claimed step hears a refusal where the storage cannot take its
- * state: it was told to stop before, and a part of its grace period is over. It writes the state to a
- * file then, which its runner keeps; killed at the end of the period it would write none. INT64_MAX:
- * nobody knows yet. */
+ * state: it was told to stop before, and a part of its grace period is over. It writes the state to
+ * a file then, which its runner keeps; killed at the end of the period it would write none.
+ * INT64_MAX: nobody knows yet. */
 int64_t df_task_gives_up_at(const cJSON *task);
 
 /* Adds the phase RetryableFailure to the history. */

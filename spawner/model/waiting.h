@@ -17,8 +17,8 @@ bool df_waiting_clear(cJSON *doc);
 const cJSON *df_waiting_of(const cJSON *doc);
 /* Its since, real time; 0: it waits for nothing. */
 int64_t df_waiting_since(const cJSON *doc);
-/* "waits since 2026-01-01T10:00:00Z: <message>", or "waited in vain since ..."; NULL: out of memory. The
- * caller frees. */
+/* "waits since 2026-01-01T10:00:00Z: <message>", or "waited in vain since ..."; NULL: out of
+ * memory. The caller frees. */
 char *df_waiting_text(const cJSON *waiting, bool in_vain);
 
 #endif

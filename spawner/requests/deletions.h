@@ -23,8 +23,8 @@ void df_deletions_free(struct df_deletions *d); /* NULL is fine */
 void df_deletions_tell(struct df_deletions *d, const char *uid, const struct df_stamp *by,
                        int64_t now_us);
 
-/* Who deleted it, which is then forgotten; df_stamp_nobody() if that is not known or disputed. d may
- * be NULL. */
+/* Who deleted it, which is then forgotten; df_stamp_nobody() if that is not known or disputed. d
+ * may be NULL. */
 struct df_stamp df_deletions_take(struct df_deletions *d, const char *uid, int64_t now_us);
 
 #endif

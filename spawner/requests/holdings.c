@@ -95,8 +95,8 @@ static int check_forget(struct df_spawner *s, const cJSON *executor, enum df_rol
     return check_version(s, executor, forget->state_version, err);
 }
 
-/* A lock of somebody who is gone and a state that nobody can read are no reason to keep the executor.
- * A refusal of the checks counts, a failure of theirs does not. */
+/* A lock of somebody who is gone and a state that nobody can read are no reason to keep the
+ * executor. A refusal of the checks counts, a failure of theirs does not. */
 static int check_abandon(struct df_spawner *s, const cJSON *executor, enum df_role role,
                          const struct df_forget *forget, struct df_err *err)
 {

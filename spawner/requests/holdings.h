@@ -10,8 +10,8 @@
 /* A request to leave resources behind on purpose. */
 struct df_forget {
     int64_t state_version; /* the newest that the caller has seen; 0: there is none; -1: any */
-    bool
-        abandon; /* also if the state is locked or cannot be read; not if an errored state is kept */
+    /* Also if the state is locked or cannot be read; not if an errored state is kept. */
+    bool abandon;
 };
 
 /* Checks whether the executor may be deleted. forget (NULL: none): an admin may do it while nobody

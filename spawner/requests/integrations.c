@@ -18,7 +18,7 @@
 /* Held from the check of an integration to its change, as in secrets.c. */
 static pthread_mutex_t integrations_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* ---- who may ---------------------------------------------------------------------------------- */
+/* ---- who may ---- */
 
 static int check_change(const struct df_integration_request *q, const char *name, const cJSON *doc,
                         struct df_err *err)
@@ -71,7 +71,7 @@ static int check_role(struct df_spawner *s, const struct df_integration_request 
     return secret ? check_secret(s, q, secret, err) : 0;
 }
 
-/* ---- create and replace ----------------------------------------------------------------------- */
+/* ---- create and replace ---- */
 
 /* Writes the parts of the document that the service sets. old: NULL for a new one. */
 static int stamp(cJSON *doc, const cJSON *old, const char *actor, struct df_err *err)
@@ -200,7 +200,7 @@ int df_request_replace_integration(struct df_spawner *s, const struct df_integra
     return result;
 }
 
-/* ---- delete ----------------------------------------------------------------------------------- */
+/* ---- delete ---- */
 
 static int delete_unused(struct df_spawner *s, const struct df_integration_request *q,
                          struct df_err *err)
@@ -226,7 +226,7 @@ int df_request_delete_integration(struct df_spawner *s, const struct df_integrat
     return result;
 }
 
-/* ---- test ------------------------------------------------------------------------------------- */
+/* ---- test ---- */
 
 /* Are keys and settings complete? */
 static int check_complete(const cJSON *spec, const cJSON *secret, struct df_err *err)
@@ -382,7 +382,7 @@ int df_request_test_integration(struct df_spawner *s, const struct df_integratio
                : 0;
 }
 
-/* ---- executors -------------------------------------------------------------------------------- */
+/* ---- executors ---- */
 
 static const cJSON *find_doc(const cJSON *list, const char *name)
 {

@@ -31,8 +31,8 @@ int df_request_delete_integration(struct df_spawner *s, const struct df_integrat
                                   struct df_err *err) DF_MUST_CHECK;
 
 /* Asks the provider whether it takes the credentials, as far as the service can ask it. *ret:
- * {"asked": bool, "message"}; the caller frees. USER IntegrationFailed or InvalidStep: no step would
- * get them, and why. For its owner and admins. */
+ * {"asked": bool, "message"}; the caller frees. USER IntegrationFailed or InvalidStep: no step
+ * would get them, and why. For its owner and admins. */
 int df_request_test_integration(struct df_spawner *s, const struct df_integration_request *q,
                                 cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /*
- * owners.h - whose a blob is: the executor of the document that it belongs to. Keys of blobs have the
- * uid of an executor (state/, outputs/) or of a step (plans/, logs/, outputs/). Thread rule: one
- * struct, one thread.
+ * owners.h - whose a blob is: the executor of the document that it belongs to. Keys of blobs have
+ * the uid of an executor (state/, outputs/) or of a step (plans/, logs/, outputs/). Thread rule:
+ * one struct, one thread.
  */
 #ifndef DF_REQUESTS_OWNERS_H
 #define DF_REQUESTS_OWNERS_H
@@ -44,7 +44,8 @@ int df_owners_add(struct df_owners *o, enum df_kind kind, const cJSON *doc,
 /* Adds all there are. */
 int df_owners_load(struct df_owners *o, struct df_store *store, struct df_err *err) DF_MUST_CHECK;
 
-/* The name of the executor, borrowed; "": it is that of a workflow; NULL: no document has this uid. */
+/* The name of the executor, borrowed; "": it is that of a workflow; NULL: no document has this
+ * uid. */
 const char *df_owners_find(struct df_owners *o, const char *uid);
 
 /* The name of the executor of this document, or "". Borrowed from doc. */

@@ -1,6 +1,6 @@
 /*
- * Ended documents are gathered with little more than their names, sorted by owner and age, and those
- * beyond the limit are purged. Versions of states are counted for each executor.
+ * Ended documents are gathered with little more than their names, sorted by owner and age, and
+ * those beyond the limit are purged. Versions of states are counted for each executor.
  */
 #include "spawner/requests/retention.h"
 
@@ -15,7 +15,7 @@
 
 enum { PAGE = 500 };
 
-/* ---- what has ended ---------------------------------------------------------------------------- */
+/* ---- what has ended ---- */
 
 struct ended {
     char *name, *uid, *owner; /* owner: uid of the executor, "" of workflows; all owned */
@@ -119,7 +119,7 @@ static int gather(struct sweep *w, struct df_err *err)
     return 0;
 }
 
-/* ---- what goes --------------------------------------------------------------------------------- */
+/* ---- what goes ---- */
 
 /* By owner, the newest first. */
 static int by_owner_and_age(const void *a, const void *b)
@@ -192,10 +192,10 @@ static int sweep_kind(struct df_spawner *s, enum df_kind kind, bool dry_run, cJS
     return gather(&w, err) < 0 ? -1 : purge_all(&w, err);
 }
 
-/* ---- versions of states ------------------------------------------------------------------------ */
+/* ---- versions of states ---- */
 
-/* When the oldest unfinished run of the executor began; 0: there is none. A plan that waits was made
- * from a version that was current then, or after that. */
+/* When the oldest unfinished run of the executor began; 0: there is none. A plan that waits was
+ * made from a version that was current then, or after that. */
 static int find_oldest_open(struct df_spawner *s, const char *executor, int64_t *ret,
                             struct df_err *err)
 {
@@ -213,8 +213,8 @@ static int find_oldest_open(struct df_spawner *s, const char *executor, int64_t 
     return 0;
 }
 
-/* Versions of the last week stay whatever their number: a flood of new ones within a weekend does not
- * push out the good ones before a person has looked. */
+/* Versions of the last week stay whatever their number: a flood of new ones within a weekend does
+ * not push out the good ones before a person has looked. */
 #define VERSIONS_STAY_US ((int64_t)7 * 24 * 3600 * 1000000)
 
 static int prune_versions(struct df_spawner *s, const cJSON *executor, bool dry_run,

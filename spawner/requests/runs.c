@@ -21,8 +21,8 @@ static int check_role(enum df_role role, enum df_role least, const char *what, s
                    df_role_name(least), df_role_name(role));
 }
 
-/* One that was deleted with kubectl waits until it holds nothing: what leads there, an admin's, still
- * runs. Its spec may be edited meanwhile. */
+/* One that was deleted with kubectl waits until it holds nothing: what leads there, an admin's,
+ * still runs. Its spec may be edited meanwhile. */
 static int not_being_deleted(const cJSON *executor, enum df_action action, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
@@ -84,8 +84,8 @@ static int check_still_there(struct df_spawner *s, const char *executor, const c
     return -1;
 }
 
-/* If an errored state is in the way, it is looked for before the run is refused: its removal may not
- * have been noted. */
+/* If an errored state is in the way, it is looked for before the run is refused: its removal may
+ * not have been noted. */
 static int number(struct numbering *n, const char *executor, cJSON **ret, struct df_err *err)
 {
     struct df_store *store = n->s->store;

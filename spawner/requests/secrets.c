@@ -1,6 +1,6 @@
 /*
- * secrets.c - first the users of a secret (users.h), then the requests on secrets, then the check of an
- * executor against all secrets.
+ * secrets.c - first the users of a secret (users.h), then the requests on secrets, then the check
+ * of an executor against all secrets.
  */
 #include "spawner/requests/secrets.h"
 

@@ -35,9 +35,9 @@ int df_request_delete_secret(struct df_spawner *s, const struct df_secret_reques
 int df_request_check_secrets(struct df_spawner *s, const cJSON *executor, enum df_role role,
                              const char *actor, struct df_err *err) DF_MUST_CHECK;
 
-/* Sets doc.warnings: a sentence for each secret that a stored executor names and that does not exist
- * yet, with the command that makes it; it may be made afterwards, so this is no fault. Leaves doc as
- * it is if there is none. */
+/* Sets doc.warnings: a sentence for each secret that a stored executor names and that does not
+ * exist yet, with the command that makes it; it may be made afterwards, so this is no fault. Leaves
+ * doc as it is if there is none. */
 int df_request_warn_of_secrets(struct df_spawner *s, cJSON *doc, struct df_err *err) DF_MUST_CHECK;
 
 #endif

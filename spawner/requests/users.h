@@ -28,8 +28,8 @@ int df_users_find(struct df_spawner *s, struct df_users *u, struct df_err *err) 
 /* Adds one: kind "integration". */
 void df_users_add(struct df_users *u, const char *kind, const char *name);
 
-/* Fails with CONFLICT and this reason: 'secret "x" is in use by executor net: <way>'. 0 if there are
- * no users. */
+/* Fails with CONFLICT and this reason: 'secret "x" is in use by executor net: <way>'. 0 if there
+ * are no users. */
 int df_users_refuse(const struct df_users *u, const char *reason, const char *way,
                     struct df_err *err) DF_MUST_CHECK;
 

@@ -9,7 +9,7 @@ static int add_key(struct df_keyring *r, const unsigned char key[DF_KEY_LEN],
     return df_keyring_add(r, key, err) < 0 ? df_err_wrap(err, "%s", config_key) : 0;
 }
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 static int add_key_file(struct df_keyring *r, const char *path, struct df_err *err)
 {
@@ -21,7 +21,7 @@ static int add_key_file(struct df_keyring *r, const char *path, struct df_err *e
     return result;
 }
 
-/* ---- the command ------------------------------------------------------------------------------ */
+/* ---- the command ---- */
 
 static int fail_command(const struct df_strs *command, int code, const struct df_buf *tail,
                         struct df_err *err)
@@ -77,7 +77,7 @@ static int add_key_command(struct df_keyring *r, const struct df_strs *command, 
     return run_command(command, &out, err) < 0 ? -1 : add_lines(r, command, df_buf_str(&out), err);
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ---- */
 
 /* The instance's own key stands last: what it sealed before there were others can be read. */
 int df_blob_keys(const struct df_config *config, struct df_vault *vault, struct df_keyring *ret,

@@ -1,6 +1,7 @@
 /*
- * hold_lease.h - the Lease of the replicas (control/election.h) for something that must be done while
- * none of them leads, before this one serves. Thread rule: the thread that starts the service.
+ * hold_lease.h - the Lease of the replicas (control/election.h) for something that must be done
+ * while none of them leads, before this one serves. Thread rule: the thread that starts the
+ * service.
  */
 #ifndef DF_HOLD_LEASE_H
 #define DF_HOLD_LEASE_H
@@ -18,8 +19,8 @@ struct df_lease_hold_options {
 
 struct df_lease_hold; /* opaque */
 
-/* Waits until it has the Lease, however long another replica leads, unless SIGTERM or SIGINT, which the
- * caller has blocked, comes: RETRY. If the Lease is lost later the process ends. */
+/* Waits until it has the Lease, however long another replica leads, unless SIGTERM or SIGINT, which
+ * the caller has blocked, comes: RETRY. If the Lease is lost later the process ends. */
 int df_lease_hold_begin(const struct df_lease_hold_options *o, struct df_lease_hold **ret,
                         struct df_err *err) DF_MUST_CHECK;
 /* RETRY if the Lease may be over: the process is about to end. */

@@ -18,10 +18,11 @@ struct df_blob_places {
     struct df_kube *lease_kube; /* for the Lease of a move; NULL: no other replica may write */
 };
 
-/* Home remembers the bucket in the blob "location", and the id by which this installation marks it in
- * the blob "installation". A move waits until no replica leads, and holds the Lease meanwhile. USER: home has blobs, or remembers another bucket, or one while none is
- * configured: nobody must find his states gone; or the bucket has the mark of another installation.
- * Else as the store fails. *ret_home: owned; NULL: *ret is home. */
+/* Home remembers the bucket in the blob "location", and the id by which this installation marks it
+ * in the blob "installation". A move waits until no replica leads, and holds the Lease meanwhile.
+ * USER: home has blobs, or remembers another bucket, or one while none is configured: nobody must
+ * find his states gone; or the bucket has the mark of another installation. Else as the store
+ * fails. *ret_home: owned; NULL: *ret is home. */
 int df_open_blobs(const struct df_blob_places *p, struct df_blob **ret, struct df_blob **ret_home,
                   struct df_err *err) DF_MUST_CHECK;
 

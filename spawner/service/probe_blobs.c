@@ -1,8 +1,8 @@
 #include "spawner/service/probe_blobs.h"
 
-/* Three requests a minute cost nothing, and an alert wants to know within one: a store that takes every
- * request and answers none is found out after most of a minute. What failed is watched more closely,
- * because somebody is waiting. */
+/* Three requests a minute cost nothing, and an alert wants to know within one: a store that takes
+ * every request and answers none is found out after most of a minute. What failed is watched more
+ * closely, because somebody is waiting. */
 #define PERIOD_US INT64_C(20000000)
 #define PERIOD_FAILING_US INT64_C(5000000)
 

@@ -1,7 +1,7 @@
 /*
  * probe_blobs.h - a thread of each replica that learns how the store of the blobs is while nobody
- * asks for a blob: /readyz, metrics and `dayfly why` say it, and must not wait for a store that does
- * not answer. Thread rule: start and stop in one thread.
+ * asks for a blob: /readyz, metrics and `dayfly why` say it, and must not wait for a store that
+ * does not answer. Thread rule: start and stop in one thread.
  */
 #ifndef DF_PROBE_BLOBS_H
 #define DF_PROBE_BLOBS_H

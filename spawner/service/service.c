@@ -302,8 +302,8 @@ static int wait_for_store(struct df_service *s, struct df_err *err)
     return s->spawner.config->in_cluster ? df_store_kube_wait(s->spawner.store, err) : 0;
 }
 
-/* What there is in the cluster of documents and of Jobs is listed side by side. One of several replicas
- * needs the Jobs only when it leads (election.h). */
+/* What there is in the cluster of documents and of Jobs is listed side by side. One of several
+ * replicas needs the Jobs only when it leads (election.h). */
 static int watch_engines(const struct df_spawner *p, struct df_err *err)
 {
     bool acts_now = !p->config->elects && !p->config->only_answers;

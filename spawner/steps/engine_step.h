@@ -13,9 +13,9 @@
 /* Fills *ret, which borrows from both. */
 void df_engine_step_of(const struct df_spawner *s, const cJSON *task, struct df_engine_step *ret);
 
-/* Did the engine make this pod for the step, or for the runner that waits? Its token proves namespace,
- * account and pod, and anybody else who may create pods there can get one for the same audience. Errors of
- * the engine's check_pod(). */
+/* Did the engine make this pod for the step, or for the runner that waits? Its token proves
+ * namespace, account and pod, and anybody else who may create pods there can get one for the same
+ * audience. Errors of the engine's check_pod(). */
 int df_engine_step_check_pod(struct df_spawner *s, const char *engine,
                              const struct df_engine_step *step, const struct df_claim_pod *claimant,
                              struct df_err *err) DF_MUST_CHECK;

@@ -39,7 +39,7 @@ static const char *executor_of(const cJSON *task)
     return df_json_str(task, "spec.executorRef.name");
 }
 
-/* ---- a named one ------------------------------------------------------------------------------ */
+/* ---- a named one ---- */
 
 static int check_allowed(const cJSON *doc, const char *name, const cJSON *task, struct df_err *err)
 {
@@ -78,7 +78,7 @@ static void note_use(const struct grant_request *g)
         df_warn("the use of the integration %s is not noted: %s", g->name, err.message);
 }
 
-/* ---- a role ----------------------------------------------------------------------------------- */
+/* ---- a role ---- */
 
 /* The keys that the service has itself. */
 static int keys_of_service(const char *region, struct df_aws_keys *ret, struct df_err *err)
@@ -132,7 +132,7 @@ static int grant_role(const struct grant_request *g, struct df_integration_role 
     return df_integration_apply("aws", made, g->to, err);
 }
 
-/* ---- a token ---------------------------------------------------------------------------------- */
+/* ---- a token ---- */
 
 /* Returns where the tool finds the token; NULL if out of memory, or nowhere. */
 static char *token_path(const struct grant_request *g)
@@ -182,7 +182,7 @@ int df_integration_tokens(struct df_spawner *s, const cJSON *task, cJSON **ret, 
     return 0;
 }
 
-/* ---- granting --------------------------------------------------------------------------------- */
+/* ---- granting ---- */
 
 static int grant_keys(struct grant_request *g, struct df_integration_grant *ret, struct df_err *err)
 {

@@ -27,8 +27,8 @@ struct df_integration_ask {
 };
 
 /* Adds an entry of spec.integrations to the places. Class USER if the step can never have it:
- * InvalidStep, SecretNotAllowed, IntegrationNotAllowed, or IntegrationFailed where AWS refuses. Notes
- * the use of a named one. */
+ * InvalidStep, SecretNotAllowed, IntegrationNotAllowed, or IntegrationFailed where AWS refuses.
+ * Notes the use of a named one. */
 int df_integration_grant(const struct df_integration_ask *ask,
                          const struct df_integration_places *to, struct df_integration_grant *ret,
                          struct df_err *err) DF_MUST_CHECK;

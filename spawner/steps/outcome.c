@@ -94,8 +94,8 @@ static int merge_timeline(cJSON *task, const cJSON *report, struct df_err *err)
     return 0;
 }
 
-/* Where dayfly does not store it, or moved it. An Executor's status.state is a word: the definitions of
- * custom resources know one type for the name. */
+/* Where dayfly does not store it, or moved it. An Executor's status.state is a word: the
+ * definitions of custom resources know one type for the name. */
 static int merge_state(cJSON *status, const cJSON *report, struct df_err *err)
 {
     const cJSON *from = df_json_at(report, "state");

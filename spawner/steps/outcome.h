@@ -10,8 +10,8 @@
 #include "spawner/model/model.h"
 
 /* Merges the members that a progress report and a result share: timeline, source, tool,
- * lockFileSha256, hasChanges, destroysAll, leavesState, planSummary. Unknown members are ignored; class USER for
- * malformed known ones. */
+ * lockFileSha256, hasChanges, destroysAll, leavesState, planSummary. Unknown members are ignored;
+ * class USER for malformed known ones. */
 int df_outcome_merge(cJSON *task, const cJSON *report, int64_t now_us,
                      struct df_err *err) DF_MUST_CHECK;
 

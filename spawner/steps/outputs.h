@@ -1,8 +1,8 @@
 /*
  * outputs.h - the outputs of modules whose state dayfly does not store. They are the runner's
- * `output -json`, with a member "shown" for a value that the runner masks, in one blob for each step
- * and one, the newest, for each executor. Each blob is sealed with the vault's key "outputs" and
- * bound to its name. shown.h has the outputs of managed states. Thread rule: any thread.
+ * `output -json`, with a member "shown" for a value that the runner masks, in one blob for each
+ * step and one, the newest, for each executor. Each blob is sealed with the vault's key "outputs"
+ * and bound to its name. shown.h has the outputs of managed states. Thread rule: any thread.
  */
 #ifndef DF_STEPS_OUTPUTS_H
 #define DF_STEPS_OUTPUTS_H

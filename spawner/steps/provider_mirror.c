@@ -91,7 +91,8 @@ int df_provider_mirror_measure(const struct df_config *c, struct df_provider_usa
     return df_err_wrap(err, "providers.mirror.directory");
 }
 
-/* What the running downloads may still take. Of this process, because only the leader serves steps. */
+/* What the running downloads may still take. Of this process, because only the leader serves
+ * steps. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t ended;
@@ -108,8 +109,8 @@ static int fail_full(const struct request *q, struct df_err *err)
                           (long long)q->config->mirror_max_mib);
 }
 
-/* With the lock. How much a download will take nobody knows: it waits while others leave less than the
- * largest archive may have, and alone it gets what is left. */
+/* With the lock. How much a download will take nobody knows: it waits while others leave less than
+ * the largest archive may have, and alone it gets what is left. */
 static int take_room(const struct request *q, int64_t *ret, struct df_err *err)
 {
     const int64_t most = (int64_t)DF_LIMIT_PROVIDER_ARCHIVE;

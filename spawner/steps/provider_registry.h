@@ -34,8 +34,8 @@ int df_provider_registry_package(struct df_provider_registry *r,
                                  const struct df_provider_archive *a,
                                  struct df_provider_package *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Downloads it into the file, and compares it with its SHA-256. DENIED: it is another one; LIMIT: it
- * has more than max_bytes. */
+/* Downloads it into the file, and compares it with its SHA-256. DENIED: it is another one; LIMIT:
+ * it has more than max_bytes. */
 int df_provider_registry_download(struct df_provider_registry *r,
                                   const struct df_provider_package *p, int fd, int64_t max_bytes,
                                   struct df_err *err) DF_MUST_CHECK;

@@ -11,8 +11,8 @@
 void df_recover_streams(struct df_spawner *s, struct df_engine *e,
                         const struct df_engine_step *step);
 
-/* The same before the engine's files are removed: RETRY while the storage is away, and the caller keeps
- * them until it is back. */
+/* The same before the engine's files are removed: RETRY while the storage is away, and the caller
+ * keeps them until it is back. */
 int df_recover_rest(struct df_spawner *s, struct df_engine *e, const struct df_engine_step *step,
                     struct df_err *err) DF_MUST_CHECK;
 

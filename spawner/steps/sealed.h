@@ -23,8 +23,8 @@ int df_sealed_put(struct df_spawner *s, cJSON *run, const cJSON *secrets,
 int df_sealed_get(struct df_spawner *s, const cJSON *run, cJSON **ret,
                   struct df_err *err) DF_MUST_CHECK;
 
-/* The environment that a caller with the role write gave the run must leave alone what the document of
- * its step sets for the same provider. USER InvalidStep. */
+/* The environment that a caller with the role write gave the run must leave alone what the document
+ * of its step sets for the same provider. USER InvalidStep. */
 int df_sealed_check(struct df_spawner *s, const cJSON *task, const cJSON *doc,
                     struct df_err *err) DF_MUST_CHECK;
 

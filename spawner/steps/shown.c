@@ -68,9 +68,9 @@ static int find_meta(struct df_spawner *s, const char *executor, int64_t version
                : df_err_pass(err, &why);
 }
 
-/* The step that wrote the outputs of the version with this meta (NULL: nobody knows): "" if a person
- * did. A rollback has those of an older version. One that is gone or damaged may be that of any step:
- * *ret_known is false. */
+/* The step that wrote the outputs of the version with this meta (NULL: nobody knows): "" if a
+ * person did. A rollback has those of an older version. One that is gone or damaged may be that of
+ * any step: *ret_known is false. */
 static int find_writer(struct df_spawner *s, const char *executor, const cJSON *meta, char ret[64],
                        bool *ret_known, struct df_err *err)
 {
@@ -209,8 +209,8 @@ static int list_foreign(struct df_spawner *s, const char *executor, const char *
 }
 
 /* The newest version that this step did not write, which the caller deletes; NULL: there is none.
- * newest: the meta of the current one. Most steps write one version: a list, which reads every meta, is
- * rarely needed. */
+ * newest: the meta of the current one. Most steps write one version: a list, which reads every
+ * meta, is rarely needed. */
 static int version_before(struct df_spawner *s, const char *executor, const cJSON *newest,
                           const char *step, cJSON **ret, struct df_err *err)
 {

@@ -1,8 +1,8 @@
 /*
  * standby.c - the list of standby runners: an entry for each Job, and for each request that waits a
  * waiter in its entry. Requests of a plan's runner wait in a list of their own, without an entry. A
- * waiter is on the stack of its thread. Whoever ends the wait takes it out of its list first, so that
- * an entry can be removed at any time. runner_claim.c has the claim.
+ * waiter is on the stack of its thread. Whoever ends the wait takes it out of its list first, so
+ * that an entry can be removed at any time. runner_claim.c has the claim.
  */
 #include "spawner/steps/standby.h"
 
@@ -131,7 +131,8 @@ static void end_waiters(struct waiter **list, const char *id, enum end end)
     }
 }
 
-/* Between the answer and the runner's next request it has asked just now: it is not one that has gone. */
+/* Between the answer and the runner's next request it has asked just now: it is not one that has
+ * gone. */
 static void end_waits(struct entry *e, enum end end)
 {
     e->quiet_ms = e->waiters ? df_mono_ms() : e->quiet_ms;
@@ -183,7 +184,8 @@ static bool fits(const struct entry *e, const struct df_standby_form *step)
 
 #define BETWEEN_MS 3000 /* the longest pause between two requests of a runner that lives */
 
-/* A runner whose request was answered without a step asks again at once, and hears of an offer then. */
+/* A runner whose request was answered without a step asks again at once, and hears of an offer
+ * then. */
 static bool waits_now(const struct entry *e)
 {
     return e->waiters || (e->has_asked && df_mono_ms() < e->quiet_ms + BETWEEN_MS);

@@ -1,7 +1,8 @@
 /*
  * step_document.c - df_step_document() at the end of the file calls one function for each part of
- * the document: identity, run, plan, tools, providers, source, environment, secrets, state; of a step
- * of an upstream only some. Every secret value that goes into it is in `mask`, too: no log shows it.
+ * the document: identity, run, plan, tools, providers, source, environment, secrets, state; of a
+ * step of an upstream only some. Every secret value that goes into it is in `mask`, too: no log
+ * shows it.
  */
 #include "spawner/steps/step_document.h"
 
@@ -522,9 +523,10 @@ static int add_others_lineage(const cJSON *executor, void *arg, struct df_err *e
     return lineage ? df_json_set_str(arg, lineage, df_json_str(executor, "metadata.name"), err) : 0;
 }
 
-/* For a step that finds a state which dayfly does not store: a command and the outputs must be of the
- * executor's own, or, if no run has used one yet, of no other executor's (control/runs/lineage.h). A dry
- * run reads such a state without a lock: by its lineage the runner knows that it has read it. */
+/* For a step that finds a state which dayfly does not store: a command and the outputs must be of
+ * the executor's own, or, if no run has used one yet, of no other executor's
+ * (control/runs/lineage.h). A dry run reads such a state without a lock: by its lineage the runner
+ * knows that it has read it. */
 static int add_lineage(struct making *m, struct df_err *err)
 {
     DF_SHARED const cJSON *executor = NULL;
@@ -560,9 +562,9 @@ static int add_current(struct making *m, cJSON *state, struct df_err *err)
                : copy(state, "serial", meta, "serial", err);
 }
 
-/* Says whether there is a managed state, and whether the module's backend is to be overridden: that is
- * intended, too, if the executor already has a state in the storage that it selects, from a run or an
- * adoption. */
+/* Says whether there is a managed state, and whether the module's backend is to be overridden: that
+ * is intended, too, if the executor already has a state in the storage that it selects, from a run
+ * or an adoption. */
 static int add_existing(struct making *m, cJSON *state, struct df_err *err)
 {
     bool wanted = df_json_bool(m->task, "spec.storage.overrideBackend", false), found = false;

@@ -29,9 +29,9 @@ struct df_placement_levels df_step_placement(const struct df_config *config, con
 /* True if the step's runner is a pod, by its engine's traits; false if no such engine is open. */
 bool df_step_is_in_pod(const struct df_spawner *s, const cJSON *task);
 
-/* What a runner in a pod may get ready before it has a step: the members of its step document that say
- * where tool and source are, as far as they are no secret. plan: of the apply that it waits for, with its
- * source known; NULL: of any step. */
+/* What a runner in a pod may get ready before it has a step: the members of its step document that
+ * say where tool and source are, as far as they are no secret. plan: of the apply that it waits
+ * for, with its source known; NULL: of any step. */
 int df_step_preparation(const struct df_config *config, const cJSON *plan, cJSON **ret,
                         struct df_err *err) DF_MUST_CHECK;
 

@@ -49,11 +49,12 @@ int df_step_put_plan(struct df_spawner *s, const char *uid, const char *token, c
 int df_step_get_plan(struct df_spawner *s, const char *uid, const char *token, int *ret_fd,
                      int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 /* path: a file with the output of `output -json`, at most DF_LIMIT_OUTPUTS bytes; removed on
- * success. Stored for the step, and as the newest for its executor, but not those of a dry run, which
- * may have read another state. */
+ * success. Stored for the step, and as the newest for its executor, but not those of a dry run,
+ * which may have read another state. */
 int df_step_put_outputs(struct df_spawner *s, const char *uid, const char *token, const char *path,
                         struct df_err *err) DF_MUST_CHECK;
-/* *ret: the outputs of the managed state that this step is to mask, {name: {digest, value}} (shown.h); delete it with df_json_wipe(). */
+/* *ret: the outputs of the managed state that this step is to mask, {name: {digest, value}}
+ * (shown.h); delete it with df_json_wipe(). */
 int df_step_get_shown(struct df_spawner *s, const char *uid, const char *token, cJSON **ret,
                       struct df_err *err) DF_MUST_CHECK;
 /* path: a file with the same, masked; removed on success. */

@@ -1,6 +1,6 @@
 /*
- * waits.c - read df_wait_failed() and df_wait_passed() first. A case with is_optional is shown as well, and
- * is never a reason for the step to end.
+ * waits.c - read df_wait_failed() and df_wait_passed() first. A case with is_optional is shown as
+ * well, and is never a reason for the step to end.
  */
 #include "spawner/steps/waits.h"
 
@@ -21,8 +21,8 @@ struct note {
     int64_t since_us;
 };
 
-/* The first cause stays: of several things that fail at once, the newest is no better one, unless it
- * can end the step. */
+/* The first cause stays: of several things that fail at once, the newest is no better one, unless
+ * it can end the step. */
 static int set_waiting(cJSON *doc, void *arg, struct df_err *err)
 {
     const struct note *n = arg;
@@ -81,7 +81,8 @@ static int find(struct df_spawner *s, const struct df_wait_case *c, cJSON **ret)
 
 /* ---- reports ---- */
 
-/* These say that something else comes first, and are over at once or have a message of their own. */
+/* These say that something else comes first, and are over at once or have a message of their
+ * own. */
 static bool is_wait(const struct df_err *why)
 {
     static const char *const others[] = {"Conflict", "NotListedYet", "NotDecidedYet", "NotAccepted",
@@ -125,8 +126,8 @@ static bool blames_storage(const char *reason)
            df_streq(reason, "RunnerFailed");
 }
 
-/* What the step waited for: as its document says; else, for the documents may be on the same disk, as
- * the store of its state fails now. NULL: for nothing. The caller deletes. */
+/* What the step waited for: as its document says; else, for the documents may be on the same disk,
+ * as the store of its state fails now. NULL: for nothing. The caller deletes. */
 static cJSON *cause_of(struct df_spawner *s, const cJSON *task)
 {
     struct df_err why = {0};

@@ -1,11 +1,11 @@
 /*
- * memory.h - what the leader remembers about a document, beside what the store holds. Each memory has a
- * section below that says what it is for, and why it may be lost with the process, or when another one
- * leads. A reconciler that finds its document final or gone calls df_memory_forget(), which ends all of
- * them; a memory may end before, too.
+ * memory.h - what the leader remembers about a document, beside what the store holds. Each memory
+ * has a section below that says what it is for, and why it may be lost with the process, or when
+ * another one leads. A reconciler that finds its document final or gone calls df_memory_forget(),
+ * which ends all of them; a memory may end before, too.
  *
- * A document is known by its kind and its name, which is all that is left of one that is gone; or by its
- * uid, which is all that a request of a runner has. Thread rule: any thread.
+ * A document is known by its kind and its name, which is all that is left of one that is gone; or
+ * by its uid, which is all that a request of a runner has. Thread rule: any thread.
  */
 #ifndef DF_STORE_MEMORY_H
 #define DF_STORE_MEMORY_H
@@ -35,10 +35,9 @@ void df_memory_free(struct df_memory *m); /* nobody uses it any more */
 /* Forgets all about the document of this name, and about those that had the name before. */
 void df_memory_forget(struct df_memory *m, enum df_kind kind, const char *name);
 
-/* ---- what fails for a run or step, and since when (steps/waits.h) ----
- * Many of one document, at most DF_LIMIT_WAITS: beyond them none is added, and what fails is not shown.
- * Lost: a wait that its document says already is adopted from there; another one begins with its next
- * failure. */
+/* ---- what fails for a run or step, and since when (steps/waits.h) ---- Many of one document, at
+ * most DF_LIMIT_WAITS: beyond them none is added, and what fails is not shown. Lost: a wait that
+ * its document says already is adopted from there; another one begins with its next failure. */
 
 /* What failed or succeeded, and for whom. */
 struct df_wait_case {
@@ -52,25 +51,25 @@ struct df_wait_case {
 /* Since when it fails: since began_us if it did not fail before. doc: that of the case. */
 int64_t df_memory_add_wait(struct df_memory *m, const struct df_wait_case *c, const cJSON *doc,
                            int64_t began_us);
-/* It fails no more. True if nothing else of this document fails, or only things that go on aside. name: of
- * the document. */
+/* It fails no more. True if nothing else of this document fails, or only things that go on aside.
+ * name: of the document. */
 bool df_memory_end_wait(struct df_memory *m, const struct df_wait_case *c, char name[64]);
 bool df_memory_has_wait(struct df_memory *m, const struct df_wait_case *c);
 /* A process before this one wrote into the TaskAction that it waits: the next success ends that. */
 void df_memory_adopt_wait(struct df_memory *m, const cJSON *task);
 
-/* ---- the reference to what an engine made (status.engineRef), until it is written ----
- * One of a TaskAction. The claim writes the step soon, so the reference comes with that write, or with an
+/* ---- the reference to what an engine made (status.engineRef), until it is written ---- One of a
+ * TaskAction. The claim writes the step soon, so the reference comes with that write, or with an
  * earlier one, or in a write of its own after DF_REF_DUE_US (transitions.h). Whoever decides by the
- * reference of a step that is not claimed looks here, too. Lost: what the engine made is found again by
- * its name. No limit: a step has a slot before the engine is asked. */
+ * reference of a step that is not claimed looks here, too. Lost: what the engine made is found
+ * again by its name. No limit: a step has a slot before the engine is asked. */
 
 /* Longer than a pod takes to its claim when ten start at once on two cores. */
 #define DF_REF_DUE_US INT64_C(5000000)
 
-/* Remembers a copy, instead of that of an earlier attempt to start the step. attempt: the hash of the claim
- * token (status.auth.claim), which each attempt that may have made something writes before the engine is
- * asked. */
+/* Remembers a copy, instead of that of an earlier attempt to start the step. attempt: the hash of
+ * the claim token (status.auth.claim), which each attempt that may have made something writes
+ * before the engine is asked. */
 int df_memory_put_ref(struct df_memory *m, const cJSON *task, const char *attempt, const cJSON *ref,
                       struct df_err *err) DF_MUST_CHECK;
 /* *ret: a copy of the reference of this attempt, which the caller deletes; NULL: there is none.
@@ -80,11 +79,11 @@ int df_memory_get_ref(struct df_memory *m, const cJSON *task, cJSON **ret, int64
 /* That of this attempt is written. */
 void df_memory_drop_ref(struct df_memory *m, const cJSON *task);
 
-/* ---- the outputs that were read for the runner of a step, which is asked to mask some (steps/shown.h) ----
- * One of a step, not of all: a moment later its runner sends them, and nobody need read them again. They may
- * be outdated by then; each is stored with the digest of its value and shown for no other value. At most
- * DF_LIMIT_READ_OUTPUTS, of DF_LIMIT_READ_OUTPUTS_BYTES each; the newest replace the oldest. Wiped in the
- * end. Lost: they are read again. */
+/* ---- the outputs that were read for the runner of a step, which is asked to mask some
+ * (steps/shown.h) ---- One of a step, not of all: a moment later its runner sends them, and nobody
+ * need read them again. They may be outdated by then; each is stored with the digest of its value
+ * and shown for no other value. At most DF_LIMIT_READ_OUTPUTS, of DF_LIMIT_READ_OUTPUTS_BYTES each;
+ * the newest replace the oldest. Wiped in the end. Lost: they are read again. */
 
 /* Remembers a copy, instead of what was read for this step before; best effort. */
 void df_memory_put_outputs(struct df_memory *m, const cJSON *task, const cJSON *outputs);
@@ -92,9 +91,9 @@ void df_memory_put_outputs(struct df_memory *m, const cJSON *task, const cJSON *
 cJSON *df_memory_take_outputs(struct df_memory *m, const char *step_uid);
 
 /* ---- the executor that an applied run looks for, and which is missing or not accepted ----
- * kubectl sends the documents of one file one after the other; the pass that accepts the executor wakes the
- * runs. At most DF_LIMIT_AWAITING; the newest replace the oldest. Lost: the run looks for its executor by
- * the clock. */
+ * kubectl sends the documents of one file one after the other; the pass that accepts the executor
+ * wakes the runs. At most DF_LIMIT_AWAITING; the newest replace the oldest. Lost: the run looks for
+ * its executor by the clock. */
 
 /* Call it before the run looks for its executor; otherwise an acceptance in between is missed. */
 void df_memory_await_executor(struct df_memory *m, const cJSON *run, const char *executor);

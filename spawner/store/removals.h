@@ -1,9 +1,10 @@
 /*
  * removals.h - holds off the removal of what documents name, while a backup is made.
  *
- * A backup copies the documents first and their blobs then. A blob that a copied document names must
- * not go between the two: whoever removes documents or their blobs begins and ends a removal here.
- * It counts, and remembers nothing about one document, as memory.h does. Thread rule: any thread.
+ * A backup copies the documents first and their blobs then. A blob that a copied document names
+ * must not go between the two: whoever removes documents or their blobs begins and ends a removal
+ * here. It counts, and remembers nothing about one document, as memory.h does. Thread rule: any
+ * thread.
  */
 #ifndef DF_STORE_REMOVALS_H
 #define DF_STORE_REMOVALS_H
@@ -25,8 +26,8 @@ struct df_removals {
 int df_removal_begin(struct df_removals *r, struct df_err *err) DF_MUST_CHECK;
 void df_removal_end(struct df_removals *r);
 
-/* Waits until no removal is under way; none begins before df_removals_release(). Any number of callers
- * at a time. */
+/* Waits until no removal is under way; none begins before df_removals_release(). Any number of
+ * callers at a time. */
 void df_removals_hold(struct df_removals *r);
 void df_removals_release(struct df_removals *r);
 

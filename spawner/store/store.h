@@ -4,9 +4,9 @@
  *
  * The interface has two backends: a SQLite file, and custom resources in a cluster. A write is
  * durable when the call returns 0. A document without status was applied with kubectl and is not
- * accepted yet (control/documents/applied.h). Thread rule: any thread. Documents passed in are borrowed.
- * Returned documents belong to the caller, except for those that it only looks at: these are shared
- * (common/json/shared.h), and those used last in a cluster cost no copy.
+ * accepted yet (control/documents/applied.h). Thread rule: any thread. Documents passed in are
+ * borrowed. Returned documents belong to the caller, except for those that it only looks at: these
+ * are shared (common/json/shared.h), and those used last in a cluster cost no copy.
  */
 #ifndef DF_STORE_H
 #define DF_STORE_H
@@ -42,8 +42,8 @@ struct df_store_list_options {
     bool newest_first;       /* by creation */
 };
 
-/* Which entries of the audit trail go: those before before_us, and of those before never_after_us the
- * ones that are not among the newest `keep`. 0: none for this cause. */
+/* Which entries of the audit trail go: those before before_us, and of those before never_after_us
+ * the ones that are not among the newest `keep`. 0: none for this cause. */
 struct df_audit_limits {
     int64_t before_us, keep, never_after_us;
 };
@@ -87,8 +87,8 @@ struct df_store {
  * file of another program, which is not changed; the message names the file and the way out. */
 int df_store_sqlite_open(const char *path, struct df_store **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* Checks a file that may come from somebody else, before anything else opens it: every page is intact,
- * and there is no table, index, view or trigger in it that dayfly does not make. */
+/* Checks a file that may come from somebody else, before anything else opens it: every page is
+ * intact, and there is no table, index, view or trigger in it that dayfly does not make. */
 int df_store_sqlite_check(const char *path, struct df_err *err) DF_MUST_CHECK;
 
 struct df_kube;
@@ -171,8 +171,8 @@ static inline int df_store_list(struct df_store *s, enum df_kind kind,
 }
 
 /* Calls visit for each document with this label ("key=value"; NULL: for all), however many there
- * are. visit borrows doc; -1 with err ends the walk. A document that is created or removed meanwhile
- * may be left out. */
+ * are. visit borrows doc; -1 with err ends the walk. A document that is created or removed
+ * meanwhile may be left out. */
 typedef int (*df_store_visit)(const cJSON *doc, void *arg, struct df_err *err);
 int df_store_each(struct df_store *s, enum df_kind kind, const char *label, df_store_visit visit,
                   void *arg, struct df_err *err) DF_MUST_CHECK;

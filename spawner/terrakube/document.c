@@ -21,7 +21,8 @@ static int add_job(cJSON *spec, const struct df_terrakube_payload *p, struct df_
                        DF_STR("workspaceName", df_json_str(p->environment, "workspaceName")));
 }
 
-/* Those that Terrakube's API gives its own Jobs and pods; EPHEMERAL_CONFIG_LABELS cannot change them. */
+/* Those that Terrakube's API gives its own Jobs and pods; EPHEMERAL_CONFIG_LABELS cannot change
+ * them. */
 static int add_labels(cJSON *spec, const struct df_terrakube_payload *p, struct df_err *err)
 {
     cJSON *labels = df_json_object_at(df_json_object_at(spec, "terrakube"), "labels");
@@ -88,7 +89,8 @@ static bool is_at_or_below(const char *path, const char *directory)
     return rest && (!*rest || *rest == '/');
 }
 
-/* A claim is written by the workspace's own code: over these it would be the runner's next program. */
+/* A claim is written by the workspace's own code: over these it would be the runner's next
+ * program. */
 static void check_mount(const char *mount, const char *key, struct df_faults *f)
 {
     static const char *const taken[] = {"/usr",     "/bin",     "/sbin",    "/lib", "/lib64",

@@ -25,7 +25,8 @@ int df_payload_put(struct df_spawner *s, const char *task, const char *text, siz
     return result < 0 ? -1 : df_blob_put(s->blobs, name, sealed.data, sealed.len, err);
 }
 
-/* Appends the payload to out, which the caller wipes. NOT_FOUND: it is gone, or another key seals it. */
+/* Appends the payload to out, which the caller wipes. NOT_FOUND: it is gone, or another key seals
+ * it. */
 static int get_payload(struct df_spawner *s, const char *task, struct df_buf *out,
                        struct df_err *err)
 {
@@ -55,7 +56,8 @@ int df_payload_delete(struct df_spawner *s, const char *task, struct df_err *err
 
 /* ---- the step document ---- */
 
-/* An API without workspaces' folders, and a payload that cannot be read, leave it to the payload. */
+/* An API without workspaces' folders, and a payload that cannot be read, leave it to the
+ * payload. */
 static int add_folder(struct df_spawner *s, const cJSON *task, cJSON *part, struct df_err *err)
 {
     struct df_terrakube_payload p;

@@ -14,8 +14,8 @@
 
 /* ---- room ---- */
 
-/* The API sends the next step of a job as soon as the last one has told its end, while its pod is still
- * there: APIs before 2.33 would fail the job for a refusal. */
+/* The API sends the next step of a job as soon as the last one has told its end, while its pod is
+ * still there: APIs before 2.33 would fail the job for a refusal. */
 #define OF_ONE_JOB 2
 
 struct room {

@@ -1,7 +1,7 @@
 /*
  * steps.c - the hooks for steps of Terrakube. Their runner reports to Terrakube's API by itself;
- * what no runner can tell, these hooks tell: why a pod did not start, and how one was lost. Read the
- * table of hooks at the end of the file first.
+ * what no runner can tell, these hooks tell: why a pod did not start, and how one was lost. Read
+ * the table of hooks at the end of the file first.
  */
 #include "common/base/log.h"
 #include "spawner/control/task_pass.h"
@@ -28,8 +28,8 @@ static int set_cancel(cJSON *task, void *arg, struct df_err *err)
                        df_new_note(CANCEL_BY, "reason", CANCEL_WHY), err);
 }
 
-/* Until a runner has claimed the step, nobody else keeps its heartbeat or hears of a cancel. A Redis or
- * an API that is away holds up nothing. */
+/* Until a runner has claimed the step, nobody else keeps its heartbeat or hears of a cancel. A
+ * Redis or an API that is away holds up nothing. */
 static int beat(struct df_task_pass *p, struct df_err *err)
 {
     bool is_over = false;
@@ -43,9 +43,9 @@ static int beat(struct df_task_pass *p, struct df_err *err)
     return is_over ? df_task_pass_modify(p, set_cancel, NULL, err) : 0;
 }
 
-/* The policy may have changed since the step was sent. Without pods the keys mean nothing. Nobody asks
- * for such a step with a role of this service: its keys are variables of a workspace, which many may
- * edit. */
+/* The policy may have changed since the step was sent. Without pods the keys mean nothing. Nobody
+ * asks for such a step with a role of this service: its keys are variables of a workspace, which
+ * many may edit. */
 static int check_allowed(const struct df_task_pass *p, struct df_err *err)
 {
     const struct df_allow allow = df_config_allow(p->c->s->config, &p->c->s->never);

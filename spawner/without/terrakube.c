@@ -1,6 +1,6 @@
 /*
- * Instead of spawner/terrakube, in a build without it (`make TERRAKUBE=0`): nothing is taken. The documents
- * of its steps stay known: those of another build end with a failure that says why.
+ * Instead of spawner/terrakube, in a build without it (`make TERRAKUBE=0`): nothing is taken. The
+ * documents of its steps stay known: those of another build end with a failure that says why.
  */
 #include "spawner/terrakube/terrakube.h"
 #include "spawner/control/task_pass.h"

@@ -1,13 +1,12 @@
 /*
  * bench_redact - masking throughput of one core, in MB/s (10^6 bytes), with 200 secrets.
  *
- * Texts: a log as tofu and its providers write it, which must pass at 1000 MB/s, and with colours at
- * 400 MB/s; the same with a secret in every line, text made of secrets that are wrong in one byte,
- * which must keep up with a flood of 100 MB/s; nothing but escapes (20 MB/s) or wrapped base64 of
- * secrets (50 MB/s); and lines of a provisioner that end in the middle of a secret (200 MB/s). The
- * stated peer, in the same run over the same bytes: memchr() for a
- * byte that is not there, and memcpy(). Prints rows for tests/bench/run: name, value, limit, ok or
- * NOT.
+ * Texts: a log as tofu and its providers write it, which must pass at 1000 MB/s, and with colours
+ * at 400 MB/s; the same with a secret in every line, text made of secrets that are wrong in one
+ * byte, which must keep up with a flood of 100 MB/s; nothing but escapes (20 MB/s) or wrapped
+ * base64 of secrets (50 MB/s); and lines of a provisioner that end in the middle of a secret (200
+ * MB/s). The stated peer, in the same run over the same bytes: memchr() for a byte that is not
+ * there, and memcpy(). Prints rows for tests/bench/run: name, value, limit, ok or NOT.
  */
 #include <time.h>
 

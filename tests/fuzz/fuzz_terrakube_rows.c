@@ -1,8 +1,9 @@
 /*
- * fuzz_terrakube_rows - what the tool prints, on its way to Terrakube's UI. Input: JSON lines; each is an
- * event, a plan, a state and the outputs, one after the other.
+ * fuzz_terrakube_rows - what the tool prints, on its way to Terrakube's UI. Input: JSON lines; each
+ * is an event, a plan, a state and the outputs, one after the other.
  *
- * Held: whatever a plan marks as sensitive as a whole is not in its rows, nor is a sensitive output.
+ * Held: whatever a plan marks as sensitive as a whole is not in its rows, nor is a sensitive
+ * output.
  */
 #include "runner/terrakube/rows.h"
 

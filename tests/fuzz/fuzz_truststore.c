@@ -2,8 +2,8 @@
  * fuzz_truststore - files of authorities, and strings of Java's object stream: what others wrote in
  * Java's forms.
  *
- * Held: what is no good is refused as that, what is taken is not empty, and a string that was read is
- * read again from what is made of it.
+ * Held: what is no good is refused as that, what is taken is not empty, and a string that was read
+ * is read again from what is made of it.
  */
 #include "common/crypto/truststore.h"
 #include "common/terrakube/jdk.h"

@@ -1,6 +1,6 @@
 /*
- * replay.c - runs a fuzzer over the files that its arguments name: what the fuzzers found once is tried
- * in every check, in programs that gcc built with the sanitizers for the other tests.
+ * replay.c - runs a fuzzer over the files that its arguments name: what the fuzzers found once is
+ * tried in every check, in programs that gcc built with the sanitizers for the other tests.
  */
 #include "common/base/fs.h"
 #include "common/base/limits.h"

@@ -1,8 +1,8 @@
 /*
- * aws_keys - prints the keys that common/aws finds in its environment: access key, secret key, token
- * and the second of expiry, one a line; again for each further line of standard input ("refused"
- * says first that a service did not accept them). A failure is its message on standard error, and 1.
- * tests/integration/test_aws_credentials.py runs it.
+ * aws_keys - prints the keys that common/aws finds in its environment: access key, secret key,
+ * token and the second of expiry, one a line; again for each further line of standard input
+ * ("refused" says first that a service did not accept them). A failure is its message on standard
+ * error, and 1. tests/integration/test_aws_credentials.py runs it.
  */
 #include "common/aws/credentials.h"
 #include "common/http/http.h"

@@ -1,6 +1,7 @@
 /*
- * azure_token [resource] - prints the token that common/azure finds in its environment, for Storage or
- * for the resource; a failure is its message on standard error, and 1. tests/integration/test_azure_credentials.py runs it.
+ * azure_token [resource] - prints the token that common/azure finds in its environment, for Storage
+ * or for the resource; a failure is its message on standard error, and 1.
+ * tests/integration/test_azure_credentials.py runs it.
  */
 #include "common/azure/credentials.h"
 #include "common/http/http.h"

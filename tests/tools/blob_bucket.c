@@ -1,8 +1,8 @@
 /*
- * blob_bucket - what every backend of blobs must do (tests/unit/blob_suite.h), what every object store
- * must (chunked_suite.h), and what only a bucket can show. tests/integration/test_buckets.py runs it
- * against real servers: BUCKET_KIND (s3, gs or azblob), BUCKET_ENDPOINT, BUCKET, and the credentials of S3
- * and Azure as their programs take them.
+ * blob_bucket - what every backend of blobs must do (tests/unit/blob_suite.h), what every object
+ * store must (chunked_suite.h), and what only a bucket can show. tests/integration/test_buckets.py
+ * runs it against real servers: BUCKET_KIND (s3, gs or azblob), BUCKET_ENDPOINT, BUCKET, and the
+ * credentials of S3 and Azure as their programs take them.
  */
 #include <errno.h>
 #include <setjmp.h>
@@ -165,7 +165,7 @@ static void copy_chunk(const char *state, const char *from, const char *to)
     copy_object(state, source, target);
 }
 
-/* ---- what only a bucket shows ----------------------------------------------------------------- */
+/* ---- what only a bucket shows ---- */
 
 static void assert_sealed(const char *state, const char *name)
 {
@@ -284,7 +284,7 @@ static void objects_of_others_are_left_alone(void **state)
         assert_true(is_there(*state, names[i]));
 }
 
-/* ---- whose a place is ------------------------------------------------------------------------- */
+/* ---- whose a place is ---- */
 
 enum { CLAIMANTS = 4 };
 
@@ -473,7 +473,7 @@ static void options_that_cannot_be_are_refused_by_name(void **state)
         assert_open_fails(&w, "\"eu central\" is not a region");
 }
 
-/* ---- what somebody else did to an object of Azure --------------------------------------------- */
+/* ---- what somebody else did to an object of Azure ---- */
 
 enum { HALF_A_MINUTE_MS = 30000 };
 
@@ -551,7 +551,7 @@ static void an_archived_object_is_not_read(void **state)
     assert_refused(&err, DF_ERR_USER, "BlobArchived");
 }
 
-/* ---- on a way on which requests fail ----------------------------------------------------------- */
+/* ---- on a way on which requests fail ---- */
 
 enum { RECORDS = 150, LOCKS = 30, RIVALS = 3 };
 

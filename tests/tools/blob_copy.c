@@ -1,8 +1,8 @@
 /*
- * blob_copy put KEY FILE, blob_copy get KEY [FILE]: one blob, to or from the bucket of blob_bucket.c's
- * environment. put moves the file away, as the service does with a finished plan; get fetches into an
- * unnamed file, and copies that into FILE, which exists. Prints the most memory it had.
- * tests/bench/blobs.py measures it.
+ * blob_copy put KEY FILE, blob_copy get KEY [FILE]: one blob, to or from the bucket of
+ * blob_bucket.c's environment. put moves the file away, as the service does with a finished plan;
+ * get fetches into an unnamed file, and copies that into FILE, which exists. Prints the most memory
+ * it had. tests/bench/blobs.py measures it.
  */
 #include <fcntl.h>
 #include <sys/sendfile.h>

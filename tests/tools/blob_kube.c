@@ -1,6 +1,6 @@
 /*
- * blob_kube - what every backend of blobs must do (tests/unit/blob_suite.h), what every object store
- * must (chunked_suite.h), and what only Kubernetes can show. How it is run: cluster_words.h,
+ * blob_kube - what every backend of blobs must do (tests/unit/blob_suite.h), what every object
+ * store must (chunked_suite.h), and what only Kubernetes can show. How it is run: cluster_words.h,
  * test_kube_backends.py.
  */
 #include <setjmp.h>

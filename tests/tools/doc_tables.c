@@ -1,14 +1,14 @@
 /*
- * doc_tables - prints a page of docs/ whose tables are made anew from the rows of the product. A table
- * stands between one of these markers and <!-- end -->:
+ * doc_tables - prints a page of docs/ whose tables are made anew from the rows of the product. A
+ * table stands between one of these markers and <!-- end -->:
  *
  *   <!-- keys -->                     each key of spawner/config/keys.c and its default
  *   <!-- options of get -->           the options of a command of spawner/cli/commands.c, explained
  *   <!-- commands: create apply -->   commands of that table; a group's word ("state") is all of it
  *
  * What a page says beyond the rows stays as it is written there: behind the <br> of the last cell;
- * of a key its meaning, and a default that depends on the machine. Fails if a command or an option is
- * not in docs/cli.md, or a key has no meaning.
+ * of a key its meaning, and a default that depends on the machine. Fails if a command or an option
+ * is not in docs/cli.md, or a key has no meaning.
  */
 #include "common/base/fs.h"
 #include "spawner/cli/commands.h"

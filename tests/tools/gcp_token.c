@@ -1,6 +1,6 @@
 /*
- * gcp_token - prints the token that common/gcp finds in its environment; a failure is its message on
- * standard error, and 1. tests/integration/test_gcp_credentials.py runs it.
+ * gcp_token - prints the token that common/gcp finds in its environment; a failure is its message
+ * on standard error, and 1. tests/integration/test_gcp_credentials.py runs it.
  */
 #include "common/gcp/credentials.h"
 #include "common/http/http.h"

@@ -1,8 +1,8 @@
 /*
- * terrakube_policy PAYLOAD.json PLAN.json WORK_DIR - df_terrakube_policies_check() from the shell, with
- * AzBuilderApiUrl and InternalSecret in the environment. Prints {"hard", "soft", "warnings", "exempted"} and,
- * if it fails, "reason" and "message"; the log goes to standard error. MASK in the environment is masked.
- * tests/integration/test_terrakube_policy.py runs it.
+ * terrakube_policy PAYLOAD.json PLAN.json WORK_DIR - df_terrakube_policies_check() from the shell,
+ * with AzBuilderApiUrl and InternalSecret in the environment. Prints {"hard", "soft", "warnings",
+ * "exempted"} and, if it fails, "reason" and "message"; the log goes to standard error. MASK in the
+ * environment is masked. tests/integration/test_terrakube_policy.py runs it.
  */
 #include "common/base/fs.h"
 #include "common/http/http.h"

@@ -264,8 +264,8 @@ static void a_damaged_key_is_named_and_not_replaced(void **state)
 
 /* ---- the source `kubernetes` ----------------------------------------------------------------- */
 
-/* The vault with a source "k" of Secrets by name. Its configuration and what it must never open live as
- * long as the program. */
+/* The vault with a source "k" of Secrets by name. Its configuration and what it must never open
+ * live as long as the program. */
 static struct df_vault *open_with_source(const char *dir, cJSON *sources, struct df_never *never)
 {
     const struct df_sources_options o = {

@@ -1,6 +1,6 @@
 /*
- * terrakube.h - scenarios of common/redis and common/terrakube: a part of torture.c, whose directory
- * and whose count of allocations they use.
+ * terrakube.h - scenarios of common/redis and common/terrakube: a part of torture.c, whose
+ * directory and whose count of allocations they use.
  */
 #ifndef DF_TORTURE_TERRAKUBE_H
 #define DF_TORTURE_TERRAKUBE_H

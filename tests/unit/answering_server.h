@@ -1,5 +1,6 @@
 /*
- * answering_server.h - a real HTTP server that answers as the test says, and keeps what it was asked.
+ * answering_server.h - a real HTTP server that answers as the test says, and keeps what it was
+ * asked.
  *
  * The test gives the answers before it asks, and looks afterwards: nothing is locked.
  */

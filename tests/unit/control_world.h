@@ -400,8 +400,8 @@ static inline void await_value(struct world *w, enum df_kind kind, const char *n
     }
 }
 
-/* Until the step's document has the reference to what the engine made for this attempt. Nobody has to
- * wait until it is due. */
+/* Until the step's document has the reference to what the engine made for this attempt. Nobody has
+ * to wait until it is due. */
 static inline void await_ref(struct world *w, const char *step)
 {
     for (bool has_ref = false; !has_ref;) {

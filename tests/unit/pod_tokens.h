@@ -1,7 +1,7 @@
 /*
- * pod_tokens.h - a cluster that signs tokens of pods, and the claims of runners that show them. Include
- * instead of control_world.h, behind cmocka.h and jwt_maker.h; make_keys() and free_keys() are for the
- * group of tests.
+ * pod_tokens.h - a cluster that signs tokens of pods, and the claims of runners that show them.
+ * Include instead of control_world.h, behind cmocka.h and jwt_maker.h; make_keys() and free_keys()
+ * are for the group of tests.
  */
 #ifndef DF_TEST_POD_TOKENS_H
 #define DF_TEST_POD_TOKENS_H

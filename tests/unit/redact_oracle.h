@@ -1,9 +1,10 @@
 /*
  * redact_oracle.h - the slow truth about redaction, for the unit test and the fuzzer.
  *
- * Compares every pattern at every position of the text and of the view of the whole text, marks what
- * any occurrence covers, and writes "***" for each run of marked bytes. It knows nothing of pieces,
- * windows and joints that can be skipped, and finds the prefixes of lines in a way of its own. Header-only, so that both programs can include it.
+ * Compares every pattern at every position of the text and of the view of the whole text, marks
+ * what any occurrence covers, and writes "***" for each run of marked bytes. It knows nothing of
+ * pieces, windows and joints that can be skipped, and finds the prefixes of lines in a way of its
+ * own. Header-only, so that both programs can include it.
  */
 #ifndef DF_TEST_REDACT_ORACLE_H
 #define DF_TEST_REDACT_ORACLE_H
@@ -115,8 +116,9 @@ static inline void oracle_mark_text(const struct oracle_pattern *p, const char *
             memset(covered + at, 1, len + oracle_has_tail(p, text, at + len, n));
 }
 
-/* The first of the two bytes that stand behind what a tool writes in front of the line at text; NULL
- * if it writes nothing. Written again, slowly, because the redactor's own way is what is tested. */
+/* The first of the two bytes that stand behind what a tool writes in front of the line at text;
+ * NULL if it writes nothing. Written again, slowly, because the redactor's own way is what is
+ * tested. */
 static inline const char *oracle_prefix_end(const char *text, const char *end)
 {
     static const char in_address[] = ".-_[]";

@@ -1,6 +1,6 @@
 /*
- * redis_server.h - real redis-server processes on free ports, which end with the test. Include behind
- * cmocka.h. They are configured over stdin: a password is in no argument.
+ * redis_server.h - real redis-server processes on free ports, which end with the test. Include
+ * behind cmocka.h. They are configured over stdin: a password is in no argument.
  */
 #ifndef DF_TEST_REDIS_SERVER_H
 #define DF_TEST_REDIS_SERVER_H
@@ -27,7 +27,8 @@ static inline void redis_pause(void)
     (void)nanosleep(&(struct timespec){.tv_nsec = 5000000}, NULL);
 }
 
-/* Somebody else may take it before it is used: then the server does not start, and the next is tried. */
+/* Somebody else may take it before it is used: then the server does not start, and the next is
+ * tried. */
 static inline int redis_free_port(void)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};

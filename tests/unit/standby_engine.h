@@ -1,7 +1,7 @@
 /*
- * standby_engine.h - a cluster with standby runners: the engine of pod_tokens.h, which makes and lists
- * their Jobs. A Job has the name of its step, or the id of its standby runner. standby_world.h has the
- * words for it.
+ * standby_engine.h - a cluster with standby runners: the engine of pod_tokens.h, which makes and
+ * lists their Jobs. A Job has the name of its step, or the id of its standby runner.
+ * standby_world.h has the words for it.
  */
 #ifndef DF_TEST_STANDBY_ENGINE_H
 #define DF_TEST_STANDBY_ENGINE_H

@@ -1,7 +1,8 @@
 /*
- * standby_world.h - a control loop over a cluster with standby runners, and words for it: the Jobs of
- * runners, what runners do, and the runs of the executor net. Include instead of control_loop.h, behind
- * cmocka.h and jwt_maker.h; make_keys() and free_keys() of pod_tokens.h are for the group of tests.
+ * standby_world.h - a control loop over a cluster with standby runners, and words for it: the Jobs
+ * of runners, what runners do, and the runs of the executor net. Include instead of control_loop.h,
+ * behind cmocka.h and jwt_maker.h; make_keys() and free_keys() of pod_tokens.h are for the group of
+ * tests.
  */
 #ifndef DF_TEST_STANDBY_WORLD_H
 #define DF_TEST_STANDBY_WORLD_H
@@ -175,7 +176,8 @@ static inline const struct standby_job *job_number(const char *run, size_t numbe
     return NULL;
 }
 
-/* The Job of this number for the apply of the run, when it is made; the pool may not know it yet. */
+/* The Job of this number for the apply of the run, when it is made; the pool may not know it
+ * yet. */
 static inline struct standby_job await_job(struct world *w, const char *run, size_t number)
 {
     struct standby_job ret;
@@ -222,9 +224,8 @@ static inline void set_age(struct world *w, const char *id, int64_t age_ms)
     unlock(w);
 }
 
-/* ---- a Job that nobody wants ----
- * It is removed when no other one is missing, and after those that were made before it. So its end says
- * that the pool has done what there was to do. */
+/* ---- a Job that nobody wants ---- It is removed when no other one is missing, and after those
+ * that were made before it. So its end says that the pool has done what there was to do. */
 
 #define LEFT_OVER "standby-left"
 
@@ -315,8 +316,8 @@ static inline void assert_over(struct world *w, const char *id)
     assert_null(doc);
 }
 
-/* Waits until the step has a Job of its own, and claims it there. As a runner does, it asks again while
- * the reference to the Job is not written. */
+/* Waits until the step has a Job of its own, and claims it there. As a runner does, it asks again
+ * while the reference to the Job is not written. */
 static inline struct runner claim_own(struct world *w, const char *step)
 {
     cJSON *doc = NULL;

@@ -1,6 +1,7 @@
 /*
  * step_server.h - a spawner for tests: a real HTTP server that plays docs/step-protocol.md for one
- * step and for the standby runner that may claim it, and can be told to lose answers, drop requests, stall, refuse, forget and move.
+ * step and for the standby runner that may claim it, and can be told to lose answers, drop
+ * requests, stall, refuse, forget and move.
  *
  * Everything behind the lock; tests read and set it between server_lock() and server_unlock().
  */

@@ -1,4 +1,5 @@
-/* Edits with kubectl of an executor that an admin's secret is for, also while it is being deleted. */
+/* Edits with kubectl of an executor that an admin's secret is for, also while it is being
+ * deleted. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

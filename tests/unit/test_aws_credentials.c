@@ -70,7 +70,7 @@ static void assert_keys(struct df_aws_keys *k, const char *secret)
     assert_string_equal(k->secret_key, secret);
 }
 
-/* ---- tests ------------------------------------------------------------------------------------ */
+/* ---- tests ---- */
 
 static void keys_that_were_replaced_in_the_file_are_there_after_a_refusal(void **state)
 {

@@ -1,5 +1,5 @@
-/* What the answers of Azure Blob Storage mean that Azurite does not give. Those that it gives are in
- * tests/tools/blob_bucket.c. */
+/* What the answers of Azure Blob Storage mean that Azurite does not give. Those that it gives are
+ * in tests/tools/blob_bucket.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -85,7 +85,7 @@ static void an_answer_is_told_with_the_way_out(void **state)
     }
 }
 
-/* ---- what is sent again ------------------------------------------------------------------------ */
+/* ---- what is sent again ---- */
 
 static struct df_bucket *bucket_at(struct answering_server *server)
 {

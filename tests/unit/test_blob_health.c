@@ -1,4 +1,5 @@
-/* What a running service knows of the store of its blobs, over a backend that fails as the test says. */
+/* What a running service knows of the store of its blobs, over a backend that fails as the test
+ * says. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +10,7 @@
 
 #include "common/blob/backend.h"
 
-/* ---- the backend ------------------------------------------------------------------------------- */
+/* ---- the backend ---- */
 
 static struct {
     struct df_err reads, writes; /* class NONE: they work */
@@ -106,7 +107,7 @@ static struct df_err failure(enum df_err_class cls, const char *reason)
     return err;
 }
 
-/* ---- the service ------------------------------------------------------------------------------- */
+/* ---- the service ---- */
 
 static char told[4096]; /* a line each */
 
@@ -180,7 +181,7 @@ static void assert_health(struct df_blob *b, const char *want)
         fail_msg("\"%s\" is not in \"%s\"", want, err.message);
 }
 
-/* ---- tests -------------------------------------------------------------------------------------- */
+/* ---- tests ---- */
 
 static void what_the_store_refuses_a_service_is_no_refusal_of_its_caller(void **state)
 {

@@ -1,5 +1,6 @@
 /* Blobs in a bucket of which single requests fail, at a known place: bucket.c and chunked.c over a
- * driver that keeps its objects in memory. The real drivers are tested by tests/tools/blob_bucket.c. */
+ * driver that keeps its objects in memory. The real drivers are tested by
+ * tests/tools/blob_bucket.c. */
 #include <poll.h>
 #include <pthread.h>
 #include <setjmp.h>
@@ -31,9 +32,9 @@ struct memory {
     int64_t versions;
 };
 
-/* What becomes of the next requests of one kind whose names begin with a prefix: '.' all is well, 'b'
- * it is not executed, 'a' it is, and its answer is lost, 'p' it is not, and the store asks for a
- * pause. */
+/* What becomes of the next requests of one kind whose names begin with a prefix: '.' all is well,
+ * 'b' it is not executed, 'a' it is, and its answer is lost, 'p' it is not, and the store asks for
+ * a pause. */
 static struct {
     const char *prefix, *puts, *removals;
 } way;

@@ -251,8 +251,8 @@ static void begin_to_die(struct world *w, struct mortal *m, int n, bool before)
     start(w);
 }
 
-/* The death may come behind all that was awaited: what is true is in the real store. False: it did not
- * come. */
+/* The death may come behind all that was awaited: what is true is in the real store. False: it did
+ * not come. */
 static bool has_died(struct world *w, struct mortal *m)
 {
     df_control_stop(w->s.control, false);

@@ -245,7 +245,8 @@ static void the_lock_of_a_dead_step_goes_to_the_next_and_that_of_a_living_one_st
     assert_true(released);
 }
 
-/* What is said of a lock of another storage that somebody on host h took now; "": no step is blamed. */
+/* What is said of a lock of another storage that somebody on host h took now; "": no step is
+ * blamed. */
 static void assert_blamed(struct world *w, const char *words)
 {
     char now[DF_TIME_LEN];

@@ -1,5 +1,5 @@
-/* The control loop over plans and applies that share a pod. The engine has the pod under the name of
- * the plan. */
+/* The control loop over plans and applies that share a pod. The engine has the pod under the name
+ * of the plan. */
 #include "tests/unit/jwt_maker.h"
 
 #include <setjmp.h>
@@ -102,7 +102,8 @@ static struct runner end_plan(struct world *w, const char *result)
     return r;
 }
 
-/* The uid of the apply that was offered to the pod, once that is decided; NULL: none. The caller frees. */
+/* The uid of the apply that was offered to the pod, once that is decided; NULL: none. The caller
+ * frees. */
 static char *next_of(const struct runner *plan)
 {
     enum df_shared_pod_next next = DF_SHARED_POD_WAITS;

@@ -1,5 +1,5 @@
-/* What a run asks of the API server: every request of the stores, counted. Its Jobs and Events are not
- * here: they are one Job a step and one Event a phase. */
+/* What a run asks of the API server: every request of the stores, counted. Its Jobs and Events are
+ * not here: they are one Job a step and one Event a phase. */
 #include "tests/unit/jwt_maker.h"
 
 #include <setjmp.h>

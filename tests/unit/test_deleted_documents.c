@@ -122,7 +122,8 @@ struct witness {
     int gone, noted; /* deletions that were seen, and those of which the audit trail knew then */
 };
 
-/* A df_store_watch. Only what kubectl was asked to delete has an entry, and not what goes with it. */
+/* A df_store_watch. Only what kubectl was asked to delete has an entry, and not what goes with
+ * it. */
 static void on_removal(void *arg, const struct df_store_event *event)
 {
     struct witness *v = arg;

@@ -1,6 +1,6 @@
-/* What the leader remembers about documents (store/memory.h): what all memories have in common, and the
- * references to what an engine made, between its making and the write of the step that brings them. Others
- * have tests in test_waits.c, test_shown.c and test_applied.c. */
+/* What the leader remembers about documents (store/memory.h): what all memories have in common, and
+ * the references to what an engine made, between its making and the write of the step that brings
+ * them. Others have tests in test_waits.c, test_shown.c and test_applied.c. */
 #include "tests/unit/jwt_maker.h"
 
 #include <setjmp.h>
@@ -338,7 +338,8 @@ static void a_try_that_is_lost_while_its_reference_is_held_counts(void **state)
     await_ref(w, STEP);
 }
 
-/* Between the read of a document and the look at what is held, the one may have taken up the other. */
+/* Between the read of a document and the look at what is held, the one may have taken up the
+ * other. */
 static void a_reference_is_seen_that_was_written_since_the_document_was_read(void **state)
 {
     struct world *w = *state;

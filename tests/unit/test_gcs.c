@@ -53,7 +53,7 @@ static void an_answer_is_told_with_the_way_out(void **state)
     }
 }
 
-/* ---- what a 404 means -------------------------------------------------------------------------- */
+/* ---- what a 404 means ---- */
 
 static struct df_bucket *bucket_at(struct answering_server *server)
 {
@@ -133,7 +133,7 @@ static void a_list_of_versions_needs_a_bucket(void **state)
     answering_close(&server);
 }
 
-/* ---- options ------------------------------------------------------------------------------------ */
+/* ---- options ---- */
 
 static void a_wrong_option_is_told_by_its_key(void **state)
 {

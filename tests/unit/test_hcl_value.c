@@ -1,4 +1,5 @@
-/* Values as the tools print them. What is expected was printed by OpenTofu 1.12.6 and Terraform 1.11.4. */
+/* Values as the tools print them. What is expected was printed by OpenTofu 1.12.6 and Terraform
+ * 1.11.4. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -124,8 +124,8 @@ static void assert_seen(struct place *p, const char *script, const char *expecte
     release(p);
 }
 
-/* Whatever the wall shows may have secrets below it: here a mirror of providers, by its own name and
- * by that of a link. */
+/* Whatever the wall shows may have secrets below it: here a mirror of providers, by its own name
+ * and by that of a link. */
 static void secrets_below_what_is_shown_are_hidden(void **state)
 {
     static const char *const steps[] = {"{'providers': {'filesystemMirror': 'TOP/shown'}}",
@@ -186,7 +186,8 @@ static void renew_files(const char *top)
     put_link(top, "volume/..data", "..3");
 }
 
-/* As `token create` replaces its file, certbot the target of a link, and the kubelet a directory. */
+/* As `token create` replaces its file, certbot the target of a link, and the kubelet a
+ * directory. */
 static void a_secret_that_is_renewed_stays_hidden_from_a_step_that_runs(void **state)
 {
     for (size_t i = 0; i < DF_ARRAY_SIZE(modes); i++) {

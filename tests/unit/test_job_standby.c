@@ -1,5 +1,5 @@
-/* Standby runners of the engine `job`: the form of a pod, the Job that is made for no step, and the list
- * of such Jobs. */
+/* Standby runners of the engine `job`: the form of a pod, the Job that is made for no step, and the
+ * list of such Jobs. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -85,7 +85,7 @@ static void the_last_owner_gets_the_tree_itself(void **state)
     }
 }
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 enum { THREADS = 4, ROUNDS = 2000 };
 

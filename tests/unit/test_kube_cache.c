@@ -288,7 +288,8 @@ static int by_phase(void *arg, const cJSON *object, struct df_kube_keys *ret, st
     return 0;
 }
 
-/* One list of a and b as of 10; then another, as of 20, of a alone, which was changed to Running. */
+/* One list of a and b as of 10; then another, as of 20, of a alone, which was changed to
+ * Running. */
 static void tell_two_lists(struct kube_server *s, const struct kube_request *r,
                            struct kube_reply *a)
 {
@@ -388,8 +389,8 @@ static void an_own_deletion_is_a_tombstone_until_the_next_list(void **state)
     "{\"metadata\":{\"name\":\"a\",\"namespace\":\"build\",\"uid\":\"" uid                         \
     "\",\"resourceVersion\":\"" version "\"}}"
 
-/* The lists have the first a. After the second list it is deleted, another a is created and deleted,
- * and then the pod end is created. */
+/* The lists have the first a. After the second list it is deleted, another a is created and
+ * deleted, and then the pod end is created. */
 static void tell_two_of_one_name(struct kube_server *s, const struct kube_request *r,
                                  struct kube_reply *a)
 {

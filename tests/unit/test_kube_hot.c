@@ -339,7 +339,7 @@ static void a_page_has_hot_and_packed_objects_in_order(void **state)
     assert_int_equal(last, 23);
 }
 
-/* ---- threads ---------------------------------------------------------------------------------- */
+/* ---- threads ---- */
 
 enum { WRITERS = 4, ROUNDS = 500, OBJECTS = 2 * DF_KUBE_MAX_HOT };
 

@@ -309,7 +309,8 @@ static void a_role_comes_from_the_document_or_from_the_keys_of_the_contract(void
     assert_non_null(strstr(err.message, "seconds from 900 to 43200"));
 }
 
-/* The region becomes a part of the host that gets the keys. A stored document is older than the rule. */
+/* The region becomes a part of the host that gets the keys. A stored document is older than the
+ * rule. */
 static void a_region_that_names_another_host_is_not_asked(void **state)
 {
     (void)state;

@@ -38,8 +38,8 @@ static void whatever_is_left_behind_is_ended(void **state)
     close(hold[0]);
 }
 
-/* Each starts the next one and waits, the last one says that it is there. They are programs of their
- * own, because a fork of a fork of a fork shares more and more memory. */
+/* Each starts the next one and waits, the last one says that it is there. They are programs of
+ * their own, because a fork of a fork of a fork shares more and more memory. */
 static void a_long_chain_of_processes_is_ended_at_once(void **state)
 {
     static const char script[] = "#!/bin/sh\n"

@@ -475,7 +475,7 @@ static void events_that_never_end_a_line_need_no_memory(void **state)
     assert_peak_below(before + 6 * 1024);
 }
 
-/* --- lines of a provisioner --------------------------------------------------------------------- */
+/* ---- lines of a provisioner ---- */
 
 static char *progress_line(const char *output, const char *more)
 {

@@ -1,4 +1,5 @@
-/* What an apply takes over of the plan's `init`: provider packages by the lock file, modules packed. */
+/* What an apply takes over of the plan's `init`: provider packages by the lock file, modules
+ * packed. */
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>

@@ -101,7 +101,8 @@ static void whatever_comes_is_unpacked_as_it_was(void **state)
     df_packer_free(p);
 }
 
-/* As the API server gave it: a write of the document must not change what somebody else wrote in it. */
+/* As the API server gave it: a write of the document must not change what somebody else wrote in
+ * it. */
 static void a_nul_stays_what_it_is(void **state)
 {
     static const char text[] = "{\"description\":\"a\\u0000b\"}";

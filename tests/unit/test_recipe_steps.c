@@ -1,6 +1,6 @@
 /*
- * A recipe of three steps, whose middle one only reads, in a real control loop: nothing but its row says
- * so. This program has a table of recipes of its own instead of spawner/model/recipes.c.
+ * A recipe of three steps, whose middle one only reads, in a real control loop: nothing but its row
+ * says so. This program has a table of recipes of its own instead of spawner/model/recipes.c.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -294,7 +294,7 @@ static void too_large_values_are_refused(void **state)
     assert_int_equal(err.cls, DF_ERR_LIMIT);
 }
 
-/* --- lines of a provisioner --------------------------------------------------------------------- */
+/* ---- lines of a provisioner ---- */
 
 static void a_line_of_a_provisioner_is_shown_as_soon_as_it_is_decided(void **state)
 {

@@ -69,7 +69,8 @@ static void a_step_without_its_run_does_not_begin(void **state)
 
 /* ---- what cannot be canceled ---- */
 
-/* The run net-1 and its plan are at the limit of a document: each write that makes them larger is refused. */
+/* The run net-1 and its plan are at the limit of a document: each write that makes them larger is
+ * refused. */
 static void make_large(struct world *w)
 {
     DF_FREE char *sql = df_strf("UPDATE documents SET body = json_set(body, "

@@ -1,5 +1,6 @@
-/* vault.sources: what the configuration may say, which secrets are whose, and the source `files`. A real
- * Vault is asked by tests/integration/test_secret_sources.py, a real API server by vault_kube. */
+/* vault.sources: what the configuration may say, which secrets are whose, and the source `files`. A
+ * real Vault is asked by tests/integration/test_secret_sources.py, a real API server by
+ * vault_kube. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

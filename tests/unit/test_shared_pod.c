@@ -1,5 +1,5 @@
-/* One pod for a plan and its apply: who may join, what is written, what comes next, and when an offer
- * is over. */
+/* One pod for a plan and its apply: who may join, what is written, what comes next, and when an
+ * offer is over. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -277,8 +277,8 @@ a_state_that_comes_between_question_and_answer_is_not_shown_as_the_one_before(vo
     expect_shown(w, 0, "{'a':'the ***','b':'***'}");
 }
 
-/* The answer reaches a process that was not asked: the service was started again, or another replica
- * leads. Or it is sent again, because nobody confirmed it. */
+/* The answer reaches a process that was not asked: the service was started again, or another
+ * replica leads. Or it is sent again, because nobody confirmed it. */
 static void an_answer_needs_no_memory_of_the_question(void **state)
 {
     struct world *w = *state;

@@ -1,5 +1,5 @@
-/* Slots for living steps: the control loop over a real store, with more steps than may run. Steps in
- * pods may get theirs when they are made. */
+/* Slots for living steps: the control loop over a real store, with more steps than may run. Steps
+ * in pods may get theirs when they are made. */
 #include "tests/unit/jwt_maker.h"
 
 #include <setjmp.h>

@@ -1,4 +1,5 @@
-/* The list of runners that wait for a step: what the control loop takes, and what their requests hear. */
+/* The list of runners that wait for a step: what the control loop takes, and what their requests
+ * hear. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

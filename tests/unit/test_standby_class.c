@@ -1,4 +1,5 @@
-/* The standby runners that a class keeps: how many there are, which go, and which step takes one. */
+/* The standby runners that a class keeps: how many there are, which go, and which step takes
+ * one. */
 #include "tests/unit/jwt_maker.h"
 
 #include <setjmp.h>

@@ -1,5 +1,5 @@
-/* Standby runners and the leader: what the next one takes over, and what one does when it begins and
- * ends. */
+/* Standby runners and the leader: what the next one takes over, and what one does when it begins
+ * and ends. */
 #include "tests/unit/jwt_maker.h"
 
 #include <setjmp.h>

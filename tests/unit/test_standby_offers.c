@@ -1,5 +1,5 @@
-/* A step that was offered to a standby runner: writes that fail or wait, the end of the pod, and what
- * the sweep does when the step does not name the runner any more. */
+/* A step that was offered to a standby runner: writes that fail or wait, the end of the pod, and
+ * what the sweep does when the step does not name the runner any more. */
 #include "tests/unit/jwt_maker.h"
 
 #include <setjmp.h>

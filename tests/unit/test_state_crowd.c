@@ -64,7 +64,8 @@ static unsigned dice(unsigned *seed)
     return *seed;
 }
 
-/* A state that fills its page and does not compress: sealed, it needs one page more. The caller frees. */
+/* A state that fills its page and does not compress: sealed, it needs one page more. The caller
+ * frees. */
 static char *random_text(int serial)
 {
     char more[4000] = ",\"x\":\"";

@@ -1,4 +1,5 @@
-/* Versions from before a version was one blob: a meta and a document each, sealed or still clear. */
+/* Versions from before a version was one blob: a meta and a document each, sealed or still
+ * clear. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -367,8 +367,8 @@ static void a_command_in_the_background_writes_its_files(void **state)
 
 /* ---- the gate ---- */
 
-/* A process that writes what it reads from the file, once it may open it. It inherits the gate, as a
- * process that was forked and has not executed its program yet. */
+/* A process that writes what it reads from the file, once it may open it. It inherits the gate, as
+ * a process that was forked and has not executed its program yet. */
 static pid_t read_through(const char *path, int to)
 {
     pid_t child = fork();

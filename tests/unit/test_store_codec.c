@@ -73,7 +73,8 @@ static void labels_that_the_service_relies_on_come_from_the_status_alone(void **
     assert_true(df_codec_order(resource) > 5); /* behind what was restored */
 }
 
-/* As after a backup of the cluster was restored into a new one, whose resourceVersions began anew. */
+/* As after a backup of the cluster was restored into a new one, whose resourceVersions began
+ * anew. */
 static void a_resource_that_was_created_again_is_the_document_that_it_was(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Terrakube's API: what is sent, held against the recorded exchanges of the executor 2.28.0, and what
- * is done about answers. */
+/* Terrakube's API: what is sent, held against the recorded exchanges of the executor 2.28.0, and
+ * what is done about answers. */
 #include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
@@ -72,7 +72,7 @@ static void begin(struct world *w, int64_t retry_ms, const volatile bool *stop)
             fail_msg("%s: %s", #call, err_.message);                                               \
     } while (0)
 
-/* ---- what is sent ----------------------------------------------------------------------------- */
+/* ---- what is sent ---- */
 
 /* The recorded exchange with this method, path, and status in its body; the caller deletes. */
 static cJSON *recorded(const char *file, const char *method, const char *path, const char *status)
@@ -267,7 +267,7 @@ static void the_folder_is_the_one_that_the_api_has(void **state)
     assert_string_equal(none, "");
 }
 
-/* ---- what is done about answers --------------------------------------------------------------- */
+/* ---- what is done about answers ---- */
 
 static void what_may_pass_is_repeated(void **state)
 {
@@ -394,7 +394,7 @@ static void whoever_stops_does_not_wait(void **state)
     assert_int_equal(err.cls, DF_ERR_RETRY);
 }
 
-/* ---- downloads -------------------------------------------------------------------------------- */
+/* ---- downloads ---- */
 
 static int download(struct world *w, const char *path, bool with_token, size_t max,
                     struct df_buf *ret, struct df_err *err)

@@ -13,7 +13,8 @@
 #define SETTINGS DF_CLEANUP(df_terrakube_settings_free) struct df_terrakube_settings
 #define SECRET "dGVzdC1vbmx5LWludGVybmFsLXNlY3JldC0wMTIzNDU2Nzg5YWI="
 
-/* What the chart's Secret and its ConfigMap give a pod; before the split all of it was in the Secret. */
+/* What the chart's Secret and its ConfigMap give a pod; before the split all of it was in the
+ * Secret. */
 static const char *const of_secret[] = {
     ("InternalSecret=" SECRET),
     "TerrakubeRedisPassword=test-only-redis",

@@ -12,7 +12,8 @@
 #include "tests/unit/json_words.h"
 #include "tests/unit/scratch.h"
 
-/* The arguments for these variables and this module, joined by blanks, with the directory as DIR. */
+/* The arguments for these variables and this module, joined by blanks, with the directory as
+ * DIR. */
 static char *arguments(const char *dir, const char *variables, const char *module,
                        struct df_err *err)
 {

@@ -18,7 +18,7 @@
 
 enum { CALLERS = 8, LIFE_S = 3600, EARLY_S = 300, PAUSE_MS = 5000 };
 
-/* ---- a clock that the test moves, and a service -------------------------------------------------- */
+/* ---- a clock that the test moves, and a service ---- */
 
 static int64_t now_us;
 
@@ -94,7 +94,7 @@ static void assert_failure(const char *message)
     assert_string_equal(err.message, message);
 }
 
-/* ---- one thread ---------------------------------------------------------------------------------- */
+/* ---- one thread ---- */
 
 static void it_is_fetched_again_five_minutes_before_its_end(void **state)
 {
@@ -182,7 +182,7 @@ static void renewals_ask_at_most_once_in_a_while(void **state)
     assert_token("token 3");
 }
 
-/* ---- many threads -------------------------------------------------------------------------------- */
+/* ---- many threads ---- */
 
 struct caller {
     pthread_t thread;

@@ -8,8 +8,8 @@
 #include "common/base/fs.h"
 #include "common/crypto/truststore.h"
 
-/* One authority, in three files that keytool(1) and openssl(1) made with the password "changeit". The
- * JKS has a private key with its certificate, too. */
+/* One authority, in three files that keytool(1) and openssl(1) made with the password "changeit".
+ * The JKS has a private key with its certificate, too. */
 #define FIXTURES "tests/fixtures/terrakube/"
 
 static struct df_buf content_of(const char *name)

@@ -1,4 +1,5 @@
-/* What a run or step waits for: steps/waits.h writes it into the document, and model/task.c ends it. */
+/* What a run or step waits for: steps/waits.h writes it into the document, and model/task.c ends
+ * it. */
 #include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -160,8 +161,9 @@ static void an_ended_step_waits_for_nothing(void **state)
     assert_false(is_told(w));
 }
 
-/* Filled with waits of a step that no pass of the control loop will ever end: those of one that stands
- * in the store go when its time is over, and on a slow machine that is before the list is full. */
+/* Filled with waits of a step that no pass of the control loop will ever end: those of one that
+ * stands in the store go when its time is over, and on a slow machine that is before the list is
+ * full. */
 static void only_so_many_things_are_watched(void **state)
 {
     struct world *w = *state;

@@ -206,8 +206,8 @@ static void root_keeps_a_few_capabilities_and_nobody_gets_another_one(void **sta
     assert_null(strstr(seen, "priority"));
 }
 
-/* A script that looks for keys of the session (-3) and of the user (-4), and for a segment of shared
- * memory; then the errors of the three calls for keys, which have no arguments. */
+/* A script that looks for keys of the session (-3) and of the user (-4), and for a segment of
+ * shared memory; then the errors of the three calls for keys, which have no arguments. */
 static char *find_keys_and_memory(const struct df_wall *v, const char *dir, key_t key)
 {
     char script[512];

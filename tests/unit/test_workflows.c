@@ -192,8 +192,8 @@ static int move_labels(cJSON *task, void *arg, struct df_err *err)
     return 0;
 }
 
-/* In a cluster a document may be seen, or accepted, after others that were made later. Until the test
- * gives its labels back, nobody sees this one in the queue. */
+/* In a cluster a document may be seen, or accepted, after others that were made later. Until the
+ * test gives its labels back, nobody sees this one in the queue. */
 static void leave_queue(struct world *w, const char *name, cJSON **ret_labels)
 {
     *ret_labels = NULL;
@@ -228,7 +228,8 @@ static void who_comes_into_the_queue_before_the_holder_waits_for_its_end(void **
     assert_value(w, DF_KIND_TASK_ACTION, "late", "status.reason", "Completed");
 }
 
-/* The answer of its engine may have been lost: nobody knows that it runs, and it keeps its target. */
+/* The answer of its engine may have been lost: nobody knows that it runs, and it keeps its
+ * target. */
 static void a_holder_is_not_sent_back_by_who_comes_into_the_queue_before_it(void **state)
 {
     struct world *w = *state;

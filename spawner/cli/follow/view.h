@@ -33,8 +33,8 @@ void df_view_free(struct df_view *v);
 
 /* Prints the next n bytes of the log. */
 void df_view_log(struct df_view *v, const char *text, size_t n);
-/* The same for a piece of a followed log: {"text", "bytes" (base64), if the text does not say them}.
- * Returns whether it has any. */
+/* The same for a piece of a followed log: {"text", "bytes" (base64), if the text does not say
+ * them}. Returns whether it has any. */
 bool df_view_piece(struct df_view *v, const cJSON *piece);
 
 /* Prints a line about the progress; ends an incomplete line of the log first. */

@@ -15,7 +15,8 @@ static bool has_scheme(const struct df_strs *hashes, const char *scheme)
     return false;
 }
 
-/* The tool makes a lock file of the archive; its checksums of contents are those of this archive. */
+/* The tool makes a lock file of the archive; its checksums of contents are those of this
+ * archive. */
 static int compare_content(const char *tool, const struct df_mirror_store *s, const char *root,
                            const struct df_mirror_package *p, bool *ret, struct df_err *err)
 {

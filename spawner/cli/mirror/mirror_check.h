@@ -5,8 +5,8 @@
 #include "spawner/cli/mirror/mirror_store.h"
 
 /* Compares the archive below root with the lock file: its SHA-256 with "zh:", else its content,
- * which the tool reads, with "h1:". NOT_FOUND: there is no such archive. DENIED: it is none of those
- * that were locked. */
+ * which the tool reads, with "h1:". NOT_FOUND: there is no such archive. DENIED: it is none of
+ * those that were locked. */
 int df_mirror_check(const char *tool, const struct df_mirror_store *s, const char *root,
                     const struct df_mirror_package *p, int64_t *ret_size,
                     struct df_err *err) DF_MUST_CHECK;

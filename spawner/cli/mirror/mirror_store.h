@@ -20,8 +20,8 @@ struct df_mirror_store {
 #define DF_MIRROR_STORE DF_CLEANUP(df_mirror_store_close)
 #define DF_MIRROR_STORE_NONE ((struct df_mirror_store){.lock_fd = -1})
 
-/* Creates the directory, and removes what a killed writer left there. CONFLICT: somebody else writes
- * to it. */
+/* Creates the directory, and removes what a killed writer left there. CONFLICT: somebody else
+ * writes to it. */
 int df_mirror_store_open(const char *directory, struct df_mirror_store *ret,
                          struct df_err *err) DF_MUST_CHECK;
 void df_mirror_store_close(struct df_mirror_store *s);

@@ -1,5 +1,6 @@
 /*
- * dayfly state list, show, rollback, lock, unlock: the managed state of an executor. One section for each; the commands are at the end of their sections.
+ * dayfly state list, show, rollback, lock, unlock: the managed state of an executor. One section
+ * for each; the commands are at the end of their sections.
  */
 #include <pwd.h>
 
@@ -148,8 +149,8 @@ static int rollback_managed(struct df_cli *cli, const char *executor, const char
                          executor, (long long)number);
 }
 
-/* A bucket names its versions itself, some stores with a number; who has the state says whose the word
- * is. */
+/* A bucket names its versions itself, some stores with a number; who has the state says whose the
+ * word is. */
 int df_cmd_state_rollback(struct df_cli *cli, struct df_err *err)
 {
     const char *executor = NULL, *version = df_cli_word(cli, 1);

@@ -105,7 +105,8 @@ static int check_storage(struct df_cli *cli, const char *executor, struct df_err
     return df_cli_call(cli, "GET", path, NULL, NULL, err);
 }
 
-/* The command works on the stored state. Whoever runs it decides: it may be what mends the state. */
+/* The command works on the stored state. Whoever runs it decides: it may be what mends the
+ * state. */
 static int warn_of_errored(struct df_cli *cli, const char *executor, struct df_err *err)
 {
     DF_FREE char *path = df_path("executors", executor, NULL);

@@ -1,5 +1,6 @@
 /*
- * state_file.h - the new file that takes a state before it is deleted here. Thread rule: main thread.
+ * state_file.h - the new file that takes a state before it is deleted here. Thread rule: main
+ * thread.
  */
 #ifndef DF_CLI_STATE_FILE_H
 #define DF_CLI_STATE_FILE_H

@@ -53,8 +53,8 @@ static void audit(struct df_control *c, enum df_kind kind, const cJSON *doc, con
 /* ---- admission ---- */
 
 /* What the person who wrote this resource may do. The API server has checked the right to write it,
- * which is all there is about actions if nobody is named. The pod of somebody without a name is that
- * of a `write` caller. */
+ * which is all there is about actions if nobody is named. The pod of somebody without a name is
+ * that of a `write` caller. */
 static struct df_rights rights_of(const struct df_stamp *by)
 {
     return (struct df_rights){.action = by->role,
@@ -196,8 +196,9 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
 }
 
 /* True if the deletion, which increments the generation once, is all that happened to an accepted
- * executor. It asks for nothing, and the executor must remain able to run its destroy. Whatever comes
- * after the first verdict on a deleted executor is an edit; that verdict leaves the word Deleting. */
+ * executor. It asks for nothing, and the executor must remain able to run its destroy. Whatever
+ * comes after the first verdict on a deleted executor is an edit; that verdict leaves the word
+ * Deleting. */
 static bool is_deletion_alone(const cJSON *executor)
 {
     return df_doc_is_deleted(executor) && !df_doc_is_refused(executor) &&

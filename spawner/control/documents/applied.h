@@ -1,7 +1,7 @@
 /*
  * applied.h - checks and accepts what people write with kubectl: new documents, edits, decisions,
- * cancels and deletions. The service handles each one as if the person that its stamp names had sent
- * it to the REST API, with the stamp's role (model/stamp.h).
+ * cancels and deletions. The service handles each one as if the person that its stamp names had
+ * sent it to the REST API, with the stamp's role (model/stamp.h).
  *
  * The reconcilers call these functions first, with *ret_done false. *ret_done true: this pass has
  * nothing else to do. *ret_wake_us: as in loop.h. A refused document gets a status with the reason

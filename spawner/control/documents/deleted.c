@@ -29,7 +29,8 @@ static void retry_soon(int64_t *ret_wake_us)
     *ret_wake_us = df_real_us() + AGAIN_US;
 }
 
-/* The entry comes first: whoever waits for the end of a deletion finds it, and no crash loses it. */
+/* The entry comes first: whoever waits for the end of a deletion finds it, and no crash loses
+ * it. */
 static void note_deletion(void *arg, enum df_kind kind, const cJSON *doc)
 {
     const struct df_control *c = arg;

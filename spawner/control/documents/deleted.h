@@ -17,8 +17,8 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
                    struct df_err *err) DF_MUST_CHECK;
 int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done,
                     struct df_err *err) DF_MUST_CHECK;
-/* Removes an executor that is marked as deleted (df_purge_executor()). If the mark came with kubectl, the
- * audit trail gets its entry before. */
+/* Removes an executor that is marked as deleted (df_purge_executor()). If the mark came with
+ * kubectl, the audit trail gets its entry before. */
 int df_deleted_remove_executor(struct df_control *c, const cJSON *executor,
                                struct df_err *err) DF_MUST_CHECK;
 /* Removes a deleted TaskAction that has ended, together with its streams and blobs. The audit trail

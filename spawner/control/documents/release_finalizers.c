@@ -38,8 +38,8 @@ static int tell_holdings(const cJSON *executor, void *arg, struct df_err *err)
 
 /* ---- steps under way ---- */
 
-/* The resources that the apply has made and no state contains. What it makes until it ends is recorded
- * nowhere. */
+/* The resources that the apply has made and no state contains. What it makes until it ends is
+ * recorded nowhere. */
 static void tell_apply(struct df_spawner *s, const cJSON *step)
 {
     const char *executor = df_json_str(step, "spec.executorRef.name");

@@ -8,10 +8,10 @@
 
 #include "spawner/spawner.h"
 
-/* If the namespace is being deleted: logs which resources the states still hold and which applies are
- * under way, because nothing destroys these resources any more; asks every step to end; and removes
- * the finalizers of all documents. Otherwise, and where the namespace cannot be read, does nothing.
- * Failures are logged: the process is about to end. */
+/* If the namespace is being deleted: logs which resources the states still hold and which applies
+ * are under way, because nothing destroys these resources any more; asks every step to end; and
+ * removes the finalizers of all documents. Otherwise, and where the namespace cannot be read, does
+ * nothing. Failures are logged: the process is about to end. */
 void df_release_finalizers(struct df_spawner *s, const char *name_space);
 
 #endif

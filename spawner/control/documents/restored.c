@@ -55,8 +55,8 @@ static int cancel_one(struct visit *v, const cJSON *doc, struct df_err *err)
     return df_err_wrap(err, "cancel the restored %s %s", df_kind_name(v->kind), name);
 }
 
-/* A df_store_visit. Steps, too: the pass over a step does not wait for that over its run, which may be
- * missing in the backup. */
+/* A df_store_visit. Steps, too: the pass over a step does not wait for that over its run, which may
+ * be missing in the backup. */
 static int cancel_or_hold(const cJSON *doc, void *arg, struct df_err *err)
 {
     struct visit *v = arg;

@@ -14,9 +14,9 @@
  * logged and held. Repeating it changes nothing. Called by one thread, before the workers start. */
 int df_restored_cancel(struct df_control *c, struct df_err *err) DF_MUST_CHECK;
 
-/* For a pass, before it does anything for its document: cancels one that is held, which fails as long as
- * that is refused, so that none of its steps starts. *ret_done: it was held, and the next pass follows.
- * Any thread. */
+/* For a pass, before it does anything for its document: cancels one that is held, which fails as
+ * long as that is refused, so that none of its steps starts. *ret_done: it was held, and the next
+ * pass follows. Any thread. */
 int df_restored_pass(struct df_control *c, enum df_kind kind, const cJSON *doc, bool *ret_done,
                      struct df_err *err) DF_MUST_CHECK;
 

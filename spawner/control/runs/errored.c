@@ -4,8 +4,8 @@
 #include "spawner/model/recipe.h"
 #include "spawner/steps/errored.h"
 
-/* Replaces *executor by the stored one, which names the errored states that are kept now; by NULL if it
- * was deleted. */
+/* Replaces *executor by the stored one, which names the errored states that are kept now; by NULL
+ * if it was deleted. */
 static int look(struct df_spawner *s, const char *name, const cJSON **executor, struct df_err *err)
 {
     cJSON *noted = NULL;

@@ -8,8 +8,8 @@
 #include "spawner/model/run.h"
 #include "spawner/spawner.h"
 
-/* If *executor names an errored state, whose removal may not have been noted: replaces it by the stored
- * one, which names those that are kept now; by NULL if it was deleted. */
+/* If *executor names an errored state, whose removal may not have been noted: replaces it by the
+ * stored one, which names those that are kept now; by NULL if it was deleted. */
 int df_errored_observe(struct df_spawner *s, const char *name, const cJSON **executor,
                        struct df_err *err) DF_MUST_CHECK;
 

@@ -19,13 +19,13 @@ int df_lost_step_end(struct df_spawner *s, const cJSON *run, const cJSON *step,
                      struct df_err *err) DF_MUST_CHECK;
 
 /* When no process of it lives: keeps the log and the errored state that its engine has, releases
- * its lock on the state, and removes what the engine keeps. Repeatable. *ret_unrecorded: the list of
- * unrecorded resources (unrecorded.h), owned by the caller; NULL: none. */
+ * its lock on the state, and removes what the engine keeps. Repeatable. *ret_unrecorded: the list
+ * of unrecorded resources (unrecorded.h), owned by the caller; NULL: none. */
 int df_lost_step_settle(struct df_spawner *s, const cJSON *run, const cJSON *step,
                         cJSON **ret_unrecorded, struct df_err *err) DF_MUST_CHECK;
 
-/* For a run that is final: ends and removes what engines keep of its steps whose TaskAction is gone;
- * their ends are known. *ret_waits: one still lives; call again. */
+/* For a run that is final: ends and removes what engines keep of its steps whose TaskAction is
+ * gone; their ends are known. *ret_waits: one still lives; call again. */
 int df_lost_steps_remove(struct df_spawner *s, const cJSON *run, bool *ret_waits,
                          struct df_err *err) DF_MUST_CHECK;
 

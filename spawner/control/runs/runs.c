@@ -192,7 +192,8 @@ static const char *finished_at(const cJSON *task)
                : NULL;
 }
 
-/* The standby runner that has the step, so that its pod is found without the TaskAction; or NULL. */
+/* The standby runner that has the step, so that its pod is found without the TaskAction; or
+ * NULL. */
 static const char *standby_of(const cJSON *task)
 {
     const char *host = df_shared_pod_host(task);
@@ -515,8 +516,8 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
     return df_json_equal(before, executor) ? 1 : 0;
 }
 
-/* False, too, if the state is kept elsewhere or cannot be read: it may hold anything. What a successful
- * apply added is in it. */
+/* False, too, if the state is kept elsewhere or cannot be read: it may hold anything. What a
+ * successful apply added is in it. */
 static bool has_empty_state(const struct pass *p)
 {
     struct df_state_holdings h = {0};
@@ -582,7 +583,8 @@ static void wake_deleted_steps(const struct pass *p)
                           df_json_str(steps[at], "metadata.name"));
 }
 
-/* Nobody needs it any more. What is left by a crash goes with the next sweep (requests/retention.h). */
+/* Nobody needs it any more. What is left by a crash goes with the next sweep
+ * (requests/retention.h). */
 static void discard_plan(struct pass *p)
 {
     struct df_err why = {0};

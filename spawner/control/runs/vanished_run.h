@@ -8,8 +8,8 @@
 
 #include "spawner/control/loop.h"
 
-/* The pass over a Run that does not exist: cancels its TaskActions, removes those that are over, and
- * wakes the executor's pass. A Run that was removed properly has left nothing. */
+/* The pass over a Run that does not exist: cancels its TaskActions, removes those that are over,
+ * and wakes the executor's pass. A Run that was removed properly has left nothing. */
 int df_vanished_run(struct df_control *c, const char *name, int64_t *ret_wake_us,
                     struct df_err *err) DF_MUST_CHECK;
 

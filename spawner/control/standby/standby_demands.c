@@ -48,8 +48,8 @@ bool df_demand_has(struct df_standby_pool *pool, const char *run)
     return has;
 }
 
-/* Takes ownership on success. A run has one demand: the thread and a pass may both add it. With a full
- * list the apply gets a Job of its own. */
+/* Takes ownership on success. A run has one demand: the thread and a pass may both add it. With a
+ * full list the apply gets a Job of its own. */
 int df_demand_add(struct df_standby_pool *pool, struct df_demand *d, struct df_err *err)
 {
     (void)pthread_mutex_lock(&pool->lock);

@@ -23,8 +23,8 @@ void df_standby_end(struct df_spawner *s, struct df_engine *e, const char *id)
 
 /* ---- what an earlier leader left ---- */
 
-/* What an earlier leader made for a run stays until the next pass over the run, which says whether its
- * apply wants it. */
+/* What an earlier leader made for a run stays until the next pass over the run, which says whether
+ * its apply wants it. */
 static int expect_pass(struct df_standby_pool *pool, const char *name, struct df_err *err)
 {
     DF_SHARED const cJSON *run = NULL;
@@ -88,8 +88,8 @@ static int find_existing(struct df_standby_pool *pool, struct df_err *err)
     return df_store_each(store, DF_KIND_RUN, DF_LABEL_UNFINISHED "=true", offer_noted, pool, err);
 }
 
-/* Until this is done, no runner is told that it is over, and none is taken or removed: it may have a
- * step. The caller holds the lock. */
+/* Until this is done, no runner is told that it is over, and none is taken or removed: it may have
+ * a step. The caller holds the lock. */
 void df_standby_take_over(struct df_standby_pool *pool)
 {
     struct df_err why = {0};
@@ -127,8 +127,8 @@ static enum link link_of(const struct df_standby_pool *pool, const char *id, con
     return df_streq(df_shared_pod_host(task), id) ? HAS_STEP : LEFT;
 }
 
-/* Of a step that is over its own pass removes the pod, and of one that was taken away its run, which
- * finds the pod by the list (lost_step.h). */
+/* Of a step that is over its own pass removes the pod, and of one that was taken away its run,
+ * which finds the pod by the list (lost_step.h). */
 static bool has_ended(const struct df_standby_pool *pool, const char *id)
 {
     const struct df_engine_step step = {

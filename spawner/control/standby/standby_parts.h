@@ -1,7 +1,7 @@
 /*
- * standby_parts.h - what the files of the pool of standby runners share: standby_demands.c (who wants a
- * runner), standby_found.c (runners that this leader did not make, or that lost their step), and
- * standby_pool.c (the thread, and the passes). Only for these files and their tests.
+ * standby_parts.h - what the files of the pool of standby runners share: standby_demands.c (who
+ * wants a runner), standby_found.c (runners that this leader did not make, or that lost their
+ * step), and standby_pool.c (the thread, and the passes). Only for these files and their tests.
  */
 #ifndef DF_CONTROL_STANDBY_PARTS_H
 #define DF_CONTROL_STANDBY_PARTS_H
@@ -51,15 +51,15 @@ size_t df_demand_find(const struct df_standby_pool *pool, const char *run);
 void df_demand_drop(struct df_standby_pool *pool, const char *run);
 /* Takes the lock. */
 bool df_demand_has(struct df_standby_pool *pool, const char *run);
-/* Takes the lock, and ownership on success. A run has one demand. With a full list (LIMIT) the apply gets
- * a Job of its own. */
+/* Takes the lock, and ownership on success. A run has one demand. With a full list (LIMIT) the
+ * apply gets a Job of its own. */
 int df_demand_add(struct df_standby_pool *pool, struct df_demand *d,
                   struct df_err *err) DF_MUST_CHECK;
 /* Adds the demand for the apply of a run. Takes the lock. */
 int df_demand_apply(struct df_standby_pool *pool, const cJSON *run,
                     struct df_err *err) DF_MUST_CHECK;
-/* What create() and form() are to know of a step. *ret borrows from task and *ret_identities, which the
- * caller deletes. Needs no lock. */
+/* What create() and form() are to know of a step. *ret borrows from task and *ret_identities, which
+ * the caller deletes. Needs no lock. */
 int df_demand_describe(struct df_spawner *s, const cJSON *task, struct df_engine_step *ret,
                        cJSON **ret_identities, struct df_err *err) DF_MUST_CHECK;
 int df_demand_form(struct df_spawner *s, struct df_engine *e, const cJSON *task,
@@ -67,17 +67,17 @@ int df_demand_form(struct df_spawner *s, struct df_engine *e, const cJSON *task,
 
 /* ---- the look: the caller holds the lock ---- */
 
-/* One look of the thread: makes or removes one runner, or waits for the next look, unless the pool is
- * stopped. The caller holds the lock, which is given up meanwhile. */
+/* One look of the thread: makes or removes one runner, or waits for the next look, unless the pool
+ * is stopped. The caller holds the lock, which is given up meanwhile. */
 void df_standby_look(struct df_standby_pool *pool);
 
 /* ---- runners that were found ---- */
 
-/* Lists what exists and which steps have it, and opens the list. After a failure it waits a moment. The
- * caller holds the lock, which is given up meanwhile. */
+/* Lists what exists and which steps have it, and opens the list. After a failure it waits a moment.
+ * The caller holds the lock, which is given up meanwhile. */
 void df_standby_take_over(struct df_standby_pool *pool);
-/* Forgets the runners whose step is over or names them no more, and ends those that were left. The same
- * lock rule. */
+/* Forgets the runners whose step is over or names them no more, and ends those that were left. The
+ * same lock rule. */
 void df_standby_sweep(struct df_standby_pool *pool);
 /* Removes the Job of a runner that is not in the list any more. Best effort; needs no lock. */
 void df_standby_end(struct df_spawner *s, struct df_engine *e, const char *id);

@@ -1,6 +1,6 @@
 /*
- * standby_pool.c - in this order: what model/runners.c is told for its decision; the thread; what passes
- * over runs and steps do.
+ * standby_pool.c - in this order: what model/runners.c is told for its decision; the thread; what
+ * passes over runs and steps do.
  */
 #include "spawner/control/standby/standby_parts.h"
 
@@ -34,7 +34,8 @@ static const char *text_at(const struct df_demand *d, const char *path)
     return text ? text : "";
 }
 
-/* The limits of a step are those of its namespace and class: few of them differ. 0 if that fails. */
+/* The limits of a step are those of its namespace and class: few of them differ. 0 if that
+ * fails. */
 static int64_t room_of(struct df_standby_pool *pool, const struct df_demand *d, struct room *rooms,
                        size_t *count)
 {
@@ -339,16 +340,16 @@ void df_standby_notify(struct df_control *c, const char *name)
 
 /* ---- a pass over a run ---- */
 
-/* An apply that is there and has not begun takes the runner itself: its demand is left alone. One that is
- * live has begun, though its document may lack the reference yet. */
+/* An apply that is there and has not begun takes the runner itself: its demand is left alone. One
+ * that is live has begun, though its document may lack the reference yet. */
 static bool is_about_to_begin(const cJSON *run, const cJSON *apply)
 {
     return apply && !df_task_is_final(apply) && !df_json_at(apply, "status.engineRef") &&
            !df_label_has(apply, DF_LABEL_LIVE) && !df_run_is_final(run);
 }
 
-/* Is it decided that the plan is applied, or may it be soon? *ret_left_ms: only for so long, while a person
- * is asked; 0: nobody is. */
+/* Is it decided that the plan is applied, or may it be soon? *ret_left_ms: only for so long, while
+ * a person is asked; 0: nobody is. */
 static bool is_likely(const struct df_control *c, const struct df_run_view *v, int64_t *ret_left_ms)
 {
     int64_t now_us = df_real_us();
@@ -468,8 +469,9 @@ void df_standby_give_back(const struct df_task_pass *p, const struct df_err *why
         df_standby_return(p->c->s->standby, id);
 }
 
-/* For how long standby runners make room for the pod of this step; 0: it does not need any, or it has
- * waited for so long that their places are not what it lacks: it may be too large for every node. */
+/* For how long standby runners make room for the pod of this step; 0: it does not need any, or it
+ * has waited for so long that their places are not what it lacks: it may be too large for every
+ * node. */
 static int64_t crowd_left_ms(const struct df_task_pass *p)
 {
     bool finds_no_place =

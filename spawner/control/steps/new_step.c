@@ -5,8 +5,8 @@
 #include "spawner/model/shared_pod.h"
 #include "spawner/steps/standby.h"
 
-/* A pod that is there may serve it: that of its plan, or a standby runner, which nobody knows before the
- * engine has told of the first list. Its own pass looks. */
+/* A pod that is there may serve it: that of its plan, or a standby runner, which nobody knows
+ * before the engine has told of the first list. Its own pass looks. */
 static bool may_find_pod(const struct df_control *c, const cJSON *task, const cJSON *before)
 {
     struct df_standby *runners = c->s->standby;

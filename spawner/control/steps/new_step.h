@@ -1,7 +1,7 @@
 /*
- * new_step.h - a run makes its next step. A step whose pod can be made at once is stored as one that
- * has begun, with its slot: that it was queued before is an entry of its history. Any other is stored as
- * queued, and its own pass does the rest. Thread rule: the worker that has the run's key.
+ * new_step.h - a run makes its next step. A step whose pod can be made at once is stored as one
+ * that has begun, with its slot: that it was queued before is an entry of its history. Any other is
+ * stored as queued, and its own pass does the rest. Thread rule: the worker that has the run's key.
  */
 #ifndef DF_CONTROL_NEW_STEP_H
 #define DF_CONTROL_NEW_STEP_H

@@ -1,7 +1,7 @@
 /*
- * runner_steps.c - what steps with a runner have in common, whoever asked for them: a runner is started
- * with a token, claims its step with it, and leaves a result. Steps of runs (tofu_steps.c) and steps of
- * an upstream system (upstream.h) are of this kind.
+ * runner_steps.c - what steps with a runner have in common, whoever asked for them: a runner is
+ * started with a token, claims its step with it, and leaves a result. Steps of runs (tofu_steps.c)
+ * and steps of an upstream system (upstream.h) are of this kind.
  */
 #include "common/base/clock.h"
 #include "common/crypto/crypto.h"
@@ -20,8 +20,8 @@ struct ending {
 };
 
 /* Has the runner claimed the step or reported an interruption after the pass had read the document?
- * Then the pass has decided about another step than this one: the next pass, which that write wakes,
- * decides again. */
+ * Then the pass has decided about another step than this one: the next pass, which that write
+ * wakes, decides again. */
 static bool was_heard_since(const struct df_task_pass *p, const cJSON *task)
 {
     bool claimed = df_task_has_runner(task) && !df_task_has_runner(p->task);
@@ -29,7 +29,8 @@ static bool was_heard_since(const struct df_task_pass *p, const cJSON *task)
            (df_json_at(task, "status.interrupted") && !df_json_at(p->task, "status.interrupted"));
 }
 
-/* Does nothing if the step has already ended, for example with the result that its runner posted. */
+/* Does nothing if the step has already ended, for example with the result that its runner
+ * posted. */
 static int set_end(cJSON *task, void *arg, struct df_err *err)
 {
     const struct ending *e = arg;
@@ -104,9 +105,9 @@ int df_runner_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
     return df_task_count_lost_attempt(task, &p->observed, df_real_us(), err);
 }
 
-/* The document says that the step has begun, and the engine has made nothing yet: the step was stored
- * so, or a start was refused or cut off. A runner elsewhere than in a pod claims with the token of this
- * pass, whose hash must be written. */
+/* The document says that the step has begun, and the engine has made nothing yet: the step was
+ * stored so, or a start was refused or cut off. A runner elsewhere than in a pod claims with the
+ * token of this pass, whose hash must be written. */
 static bool has_begun(const struct df_task_pass *p)
 {
     return p->engine->kind->runs_pods && df_label_has(p->task, DF_LABEL_LIVE) &&

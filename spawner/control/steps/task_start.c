@@ -12,8 +12,8 @@
 
 /* ---- before the engine is asked ---- */
 
-/* What a lost attempt had made is gone. The reference of the next one is in memory at first (memory.h):
- * a spawner that finds this one instead would wait for it. */
+/* What a lost attempt had made is gone. The reference of the next one is in memory at first
+ * (memory.h): a spawner that finds this one instead would wait for it. */
 static void drop_lost_ref(cJSON *task)
 {
     cJSON *status = cJSON_GetObjectItemCaseSensitive(task, "status");
@@ -46,8 +46,8 @@ static int set_queued(cJSON *task, void *arg, struct df_err *err)
     return df_task_set_conditions(task, DF_OUTCOME_NONE, "Queued", message, df_real_us(), err);
 }
 
-/* The slot and `created` are one write, so that no crash leaves one without the other. A step in the
- * pod of another one gets the slot of that one: a pod that waits for a slot would hold one. */
+/* The slot and `created` are one write, so that no crash leaves one without the other. A step in
+ * the pod of another one gets the slot of that one: a pod that waits for a slot would hold one. */
 int df_task_take_slot(struct df_task_pass *p, bool *ret_has, struct df_err *err)
 {
     struct df_slot slot = {0};

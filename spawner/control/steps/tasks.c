@@ -232,8 +232,8 @@ static void forget(struct df_control *c, const char *name)
     df_memory_forget(&c->s->memory, DF_KIND_TASK_ACTION, name);
 }
 
-/* The pass decides by the reference that is in memory, too. *ret_due_us: when it is to be written; 0:
- * there is none, or it is written now. */
+/* The pass decides by the reference that is in memory, too. *ret_due_us: when it is to be written;
+ * 0: there is none, or it is written now. */
 static int take_ref(struct df_task_pass *p, int64_t *ret_due_us, struct df_err *err)
 {
     if (df_task_show_ref(p->c->s, &p->task, ret_due_us, err) < 0)

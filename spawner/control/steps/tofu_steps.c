@@ -1,7 +1,7 @@
 /*
- * tofu_steps.c - the hooks for steps of runs. Their runner (runner_steps.c) may die and leave a log, a
- * state and a lock behind. Read the table of hooks at the end of the file first, then recover(): its
- * order protects the state.
+ * tofu_steps.c - the hooks for steps of runs. Their runner (runner_steps.c) may die and leave a
+ * log, a state and a lock behind. Read the table of hooks at the end of the file first, then
+ * recover(): its order protects the state.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -91,8 +91,8 @@ static int recover_state(struct df_task_pass *p, struct df_err *err)
                             df_json_str(p->task, "spec.executorRef.uid"), err);
 }
 
-/* Whoever waits for the end of a step that writes nothing need not wait for the storage. The passes of
- * the final step try again what could not be done now. */
+/* Whoever waits for the end of a step that writes nothing need not wait for the storage. The passes
+ * of the final step try again what could not be done now. */
 static int later(const struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
     if (why->cls != DF_ERR_RETRY || df_recipe_step_of(p->task)->writes || df_task_is_final(p->task))
@@ -101,7 +101,8 @@ static int later(const struct df_task_pass *p, const struct df_err *why, struct 
     return 0;
 }
 
-/* A call that the storage does not answer takes minutes: it is not asked while it is known to fail. */
+/* A call that the storage does not answer takes minutes: it is not asked while it is known to
+ * fail. */
 static int check_storage(const struct df_task_pass *p, struct df_err *err)
 {
     return df_recipe_step_of(p->task)->writes ? 0 : df_blob_check(p->c->s->blobs, err);
@@ -135,8 +136,9 @@ static int free_slot(cJSON *task, void *arg, struct df_err *err)
     return df_label_has(task, DF_LABEL_LIVE) ? df_slot_clear(task, err) : 1;
 }
 
-/* No process of the step is left, and what it left behind waits for the storage. Neither its run nor
- * other steps wait for that, unless it may have changed the state: then the next run must find it. */
+/* No process of the step is left, and what it left behind waits for the storage. Neither its run
+ * nor other steps wait for that, unless it may have changed the state: then the next run must find
+ * it. */
 static int try_later(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
     if (why->cls == DF_ERR_RETRY && df_task_is_final(p->task) &&

@@ -2,11 +2,11 @@
  * workflow_steps.c - the hooks for workflows. A workflow has no run and no runner; only the engine
  * knows its state. Read the table of hooks at the end of the file first.
  *
- * The service's own actions on a target queue for it in the order of creation, whatever engines they
- * have. The one that has a slot holds the target (slots.h): each starts only after the end of the
- * previous one is stored, so that no action removes an object whose result has not been read. Other
- * schedulers know nothing of the queue: towards them the name of the engine's object is the lock. By
- * that name an action also finds its own object after a crash.
+ * The service's own actions on a target queue for it in the order of creation, whatever engines
+ * they have. The one that has a slot holds the target (slots.h): each starts only after the end of
+ * the previous one is stored, so that no action removes an object whose result has not been read.
+ * Other schedulers know nothing of the queue: towards them the name of the engine's object is the
+ * lock. By that name an action also finds its own object after a crash.
  */
 #include "common/base/clock.h"
 #include "common/base/log.h"
@@ -206,8 +206,8 @@ static int wait_behind(struct df_task_pass *p, const char *name, struct df_err *
     return wait_for_target(p, holder, err);
 }
 
-/* *ret: false while an earlier action on the same target has not ended. Who holds the target is not sent
- * back by an earlier one that comes into the queue now: its object may exist. */
+/* *ret: false while an earlier action on the same target has not ended. Who holds the target is not
+ * sent back by an earlier one that comes into the queue now: its object may exist. */
 static int workflow_may_begin(struct df_task_pass *p, bool *ret, struct df_err *err)
 {
     char first[64] = "";

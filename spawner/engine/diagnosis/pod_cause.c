@@ -136,8 +136,8 @@ static const struct {
     {"TimedOut", "the step took longer than its timeout", "raise spec.timeouts"},
 };
 
-/* The scheduler counts nodes by what they lack. That some are full is enough: others may be unfit for
- * ever. */
+/* The scheduler counts nodes by what they lack. That some are full is enough: others may be unfit
+ * for ever. */
 static bool lacks_room(const char *reason, const char *words)
 {
     if (!df_streq(reason, "Unschedulable") || !words)

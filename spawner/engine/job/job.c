@@ -14,8 +14,8 @@ static struct df_job_engine *job_of(struct df_engine *e)
     return (struct df_job_engine *)(void *)e;
 }
 
-/* What the Job and the pod of this step were made for: a standby runner; or, if the reference names the
- * pod, another step, whose runner has claimed it, so that a pod that is absent was deleted. */
+/* What the Job and the pod of this step were made for: a standby runner; or, if the reference names
+ * the pod, another step, whose runner has claimed it, so that a pod that is absent was deleted. */
 static struct df_engine_step host_of(const struct df_engine_step *step)
 {
     struct df_engine_step host = *step;

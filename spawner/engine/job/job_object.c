@@ -266,8 +266,8 @@ static int64_t longest_seconds(const struct df_job_spec *spec, int64_t timeout_s
 
 /* The Job's deadline ends a runner that does not end by itself: the Job controller then deletes the
  * pod and everything in it. The deadline counts from the start of the Job, so it is the sum of: the
- * wait for a node and the image; the step; a second step in this pod and the wait for it; the wait of
- * a standby runner; a margin. */
+ * wait for a node and the image; the step; a second step in this pod and the wait for it; the wait
+ * of a standby runner; a margin. */
 static int put_deadlines(cJSON *job, cJSON *pod_template, const struct df_job_spec *spec,
                          struct df_err *err)
 {

@@ -1,8 +1,8 @@
 /*
- * The proof that this service has made a Job. Whoever reads a TaskAction knows the name and the labels
- * that its Job will have, and could create it first. The proof is an HMAC with a key that only the
- * service has, so that every leader can check the Jobs of those before. It holds for the minute in which
- * the Job is made: who has read it cannot use it for a later Job of this name.
+ * The proof that this service has made a Job. Whoever reads a TaskAction knows the name and the
+ * labels that its Job will have, and could create it first. The proof is an HMAC with a key that
+ * only the service has, so that every leader can check the Jobs of those before. It holds for the
+ * minute in which the Job is made: who has read it cannot use it for a later Job of this name.
  */
 #include "common/base/clock.h"
 #include "common/base/parse.h"

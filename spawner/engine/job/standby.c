@@ -22,7 +22,8 @@ static int digest_of(const cJSON *job, struct df_standby_form *ret, struct df_er
     return 0;
 }
 
-/* The form leaves out names, uid, run, executor and action: steps with equal pod templates have one. */
+/* The form leaves out names, uid, run, executor and action: steps with equal pod templates have
+ * one. */
 int df_job_form(struct df_engine *e, const struct df_engine_step *step, struct df_standby_form *ret,
                 struct df_err *err)
 {

@@ -1,6 +1,6 @@
 /*
- * The Job of a tofu step, whose runner claims the step. In this order: how the Job is rendered, how its state is observed, its result, what happens if a Job of this name
- * exists already, cleanup.
+ * The Job of a tofu step, whose runner claims the step. In this order: how the Job is rendered, how
+ * its state is observed, its result, what happens if a Job of this name exists already, cleanup.
  */
 #include "common/base/clock.h"
 #include "common/base/fs.h"

@@ -1,8 +1,8 @@
 /*
  * The Job of the action `workflow`. Its name is the lock on the target towards Jobs of other
- * schedulers. Nobody claims it, so the state of the Job decides how the workflow ended. In this order:
- * how it is built, what happens if a Job of this name exists already, how its state is observed, its
- * result, cleanup. spawner/engine/workflow has what does not depend on Jobs.
+ * schedulers. Nobody claims it, so the state of the Job decides how the workflow ended. In this
+ * order: how it is built, what happens if a Job of this name exists already, how its state is
+ * observed, its result, cleanup. spawner/engine/workflow has what does not depend on Jobs.
  */
 #include "spawner/engine/job/job_engine.h"
 #include "spawner/engine/job/workflow_job.h"

@@ -3,8 +3,8 @@
  * resource, and the meaning of its status.
  *
  * Contract: the job engine of kubernaut's workflow executor (its environment, mounts, status and
- * summary tables), without its defects: parameters cannot replace values of the system, and a pod is
- * not replaced without limit. Thread rule: pure functions.
+ * summary tables), without its defects: parameters cannot replace values of the system, and a pod
+ * is not replaced without limit. Thread rule: pure functions.
  */
 #ifndef DF_WORKFLOW_JOB_H
 #define DF_WORKFLOW_JOB_H
@@ -14,7 +14,8 @@
 #define DF_WORKFLOW_CONTAINER "workflow"
 #define DF_WORKFLOW_PODS 3 /* a workflow that needs more pods has failed */
 
-/* Builds the Job. Class USER, reason InvalidStep, InvalidPlacement or PlacementDenied. The caller owns *ret. */
+/* Builds the Job. Class USER, reason InvalidStep, InvalidPlacement or PlacementDenied. The caller
+ * owns *ret. */
 int df_workflow_job_build(const struct df_workflow *w, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
 

@@ -203,8 +203,9 @@ static int status_locked(struct local *l, const struct df_step_dir *d,
     return doomed ? set_kill_time(l, d, step, err) : 0;
 }
 
-/* The directory of a claimed step is gone: the data directory was restored from a backup, or somebody
- * removed it. Unless a runner with this directory in its arguments lives, the step has ended. */
+/* The directory of a claimed step is gone: the data directory was restored from a backup, or
+ * somebody removed it. Unless a runner with this directory in its arguments lives, the step has
+ * ended. */
 static void note_lost_directory(const struct df_step_dir *d, const struct df_engine_step *step,
                                 struct df_engine_observation *o)
 {

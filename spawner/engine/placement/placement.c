@@ -218,7 +218,8 @@ int df_placement_resolve(const struct df_placement_levels *levels, cJSON **ret, 
         df_placement_merge(merged, levels->class, err) < 0 ||
         df_placement_merge(merged, levels->workspace, err) < 0)
         return -1;
-    /* As where these keys come from (ephemeral.h), a workspace's node selector replaces that of the instance. */
+    /* As where these keys come from (ephemeral.h), a workspace's node selector replaces that of the
+     * instance. */
     if (df_json_at(keys, "nodeSelector"))
         cJSON_DeleteItemFromObjectCaseSensitive(merged, "nodeSelector");
     if (df_placement_merge(merged, keys, err) < 0 ||

@@ -1,10 +1,11 @@
 /*
- * workflow.h - what the engines that take workflows share, whatever objects they make of them: names,
- * parameters, labels, ownership of an existing object, and the result for the status. workflow.c has
- * names and parameters, owner.c labels and ownership, status.c the result.
+ * workflow.h - what the engines that take workflows share, whatever objects they make of them:
+ * names, parameters, labels, ownership of an existing object, and the result for the status.
+ * workflow.c has names and parameters, owner.c labels and ownership, status.c the result.
  *
  * Contract: kubernaut's workflow executor (its names, labels and summary), without its defects:
- * labels are always valid, one has the version, and ownership also requires the namespace. Thread rule: pure functions.
+ * labels are always valid, one has the version, and ownership also requires the namespace. Thread
+ * rule: pure functions.
  */
 #ifndef DF_ENGINE_WORKFLOW_H
 #define DF_ENGINE_WORKFLOW_H
@@ -39,8 +40,8 @@ struct df_workflow {
  * DF_WORKFLOW_PREFIX and 16 hex digits of the target's SHA-256. */
 int df_workflow_name(const char *target, char ret[21], struct df_err *err) DF_MUST_CHECK;
 
-/* Everything that the step says. Borrowed from it. image, never, placement and namespace are for the
- * engine to complete. account: of a workflow that names none. */
+/* Everything that the step says. Borrowed from it. image, never, placement and namespace are for
+ * the engine to complete. account: of a workflow that names none. */
 struct df_workflow df_workflow_of(const struct df_engine_step *step, const char *account);
 
 /* Prepares the target for a label: "/" becomes "__", at most 63 bytes. The result may still be an
@@ -59,8 +60,8 @@ const cJSON *df_workflow_next_parameter(const cJSON *parameters, const char *las
 
 /* ---- labels ---- */
 
-/* Sets a valid label for the text. If that is not the text itself, an annotation of the same key has
- * it. text NULL: no label. */
+/* Sets a valid label for the text. If that is not the text itself, an annotation of the same key
+ * has it. text NULL: no label. */
 int df_workflow_put_label(cJSON *metadata, const char *key, const char *text,
                           struct df_err *err) DF_MUST_CHECK;
 /* All labels of the contract that say whose object it is and what for. */

@@ -14,8 +14,8 @@ int df_audit_rows_measure(struct df_db *db, int64_t *ret_count, int64_t *ret_byt
     return 0;
 }
 
-/* Times of one format are in order as texts. Before ?1 all go; before ?2 those that are not among the
- * newest ?3. */
+/* Times of one format are in order as texts. Before ?1 all go; before ?2 those that are not among
+ * the newest ?3. */
 #define IS_OLD                                                                                     \
     "(json_extract(body, '$.at') < ?1 OR (json_extract(body, '$.at') < ?2 AND id <= (SELECT "      \
     "max(id) FROM audit) - ?3))"

@@ -1,6 +1,6 @@
 /*
- * audit_rows.h - the audit trail as rows of the database: its size, and the end of its oldest entries.
- * Thread rule: as database.h.
+ * audit_rows.h - the audit trail as rows of the database: its size, and the end of its oldest
+ * entries. Thread rule: as database.h.
  */
 #ifndef DF_AUDIT_ROWS_H
 #define DF_AUDIT_ROWS_H

@@ -7,8 +7,9 @@
  * different rights in Kubernetes. So the service keeps what it must rely on in status.service:
  *
  *   order   the resourceVersion at which the document was accepted: the creation number
- *   uid     the document's: that of its first resource. Blobs, steps and plans name documents by it, so
- *           it outlives a backup of the cluster that creates the resources again, with other uids
+ *   uid     the document's: that of its first resource. Blobs, steps and plans name documents by
+ *           it, so it outlives a backup of the cluster that creates the resources again, with other
+ *           uids
  *   labels  the labels by which the service finds its documents; the same names in
  *           metadata.labels, which people may write, are ignored
  *   spec    members of the spec that the service has set (a run's number and snapshot) or that are
@@ -30,12 +31,12 @@
 /* Decodes a resource into the document, in place. */
 int df_codec_to_document(enum df_kind kind, cJSON *resource, struct df_err *err) DF_MUST_CHECK;
 
-/* The API server reads numbers as 64-bit integers or doubles. Refuses one that would be rounded, with
- * its path: class USER, reason InvalidDocument. */
+/* The API server reads numbers as 64-bit integers or doubles. Refuses one that would be rounded,
+ * with its path: class USER, reason InvalidDocument. */
 int df_codec_check_numbers(const cJSON *doc, struct df_err *err) DF_MUST_CHECK;
 
-/* The encoders return the body of a request, which borrows from doc and resource: it must not be read
- * after one of them is gone. api_version: "group/version" of the resource. */
+/* The encoders return the body of a request, which borrows from doc and resource: it must not be
+ * read after one of them is gone. api_version: "group/version" of the resource. */
 
 /* The resource to create for a new document, without its status. */
 int df_codec_new(enum df_kind kind, const char *api_version, const cJSON *doc,
@@ -55,8 +56,8 @@ int df_codec_labels(const cJSON *resource, struct df_strs *ret, struct df_err *e
 /* The document's uid; borrowed. NULL: it has none. */
 const char *df_codec_uid(const cJSON *resource);
 
-/* The creation number, which sorts lists. Documents that were restored from a backup stand before those
- * of this cluster, whose resourceVersions may have begun anew. */
+/* The creation number, which sorts lists. Documents that were restored from a backup stand before
+ * those of this cluster, whose resourceVersions may have begun anew. */
 int64_t df_codec_order(const cJSON *resource);
 
 /* The finalizers without ours. NULL if there is no memory. */

@@ -187,8 +187,8 @@ static int number_of(sqlite3 *handle, const char *sql, int64_t *ret)
 
 enum { HEADER = 100, OWNER_AT = 68 }; /* of a database file: sqlite.org/fileformat2.html */
 
-/* Reads the first bytes as SQLite's own file layer does. A plain open and close would drop the locks
- * of our other connections (POSIX). */
+/* Reads the first bytes as SQLite's own file layer does. A plain open and close would drop the
+ * locks of our other connections (POSIX). */
 static int read_header(const char *path, unsigned char header[HEADER])
 {
     sqlite3_vfs *vfs = sqlite3_vfs_find(NULL);
@@ -206,7 +206,8 @@ static int read_header(const char *path, unsigned char header[HEADER])
 }
 
 /* Checks the file without changing it or its journal and log, and without believing more of it: a
- * process that was killed while it took the log over leaves a first page that is ahead of the rest. */
+ * process that was killed while it took the log over leaves a first page that is ahead of the
+ * rest. */
 static int check_owner(const char *path, struct df_err *err)
 {
     unsigned char header[HEADER] = {0};
@@ -335,8 +336,8 @@ static int tune_connection(struct df_db *db, struct df_err *err)
     return rc == SQLITE_OK ? 0 : fail_sqlite(db, rc, err);
 }
 
-/* The file may be another's work (a forged backup): nothing that it brings along is executed, and no
- * statement gets at SQLite's own tables. Ours has neither triggers nor views. */
+/* The file may be another's work (a forged backup): nothing that it brings along is executed, and
+ * no statement gets at SQLite's own tables. Ours has neither triggers nor views. */
 static void distrust_content(struct df_db *db)
 {
     (void)sqlite3_db_config(db->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);

@@ -66,8 +66,8 @@ int df_db_step(struct df_db *db, sqlite3_stmt *q, bool *ret_row, struct df_err *
 int df_db_run(struct df_db *db, const char *sql, const struct df_db_arg *args,
               struct df_err *err) DF_MUST_CHECK;
 
-/* Writes a copy of the whole database, of one moment, into a new file at path, without blocking other
- * connections. On failure the caller removes the file. */
+/* Writes a copy of the whole database, of one moment, into a new file at path, without blocking
+ * other connections. On failure the caller removes the file. */
 int df_db_copy(struct df_db *db, const char *path, struct df_err *err) DF_MUST_CHECK;
 
 /* Runs body in a write transaction. If body returns 0 the transaction is committed durably; if it

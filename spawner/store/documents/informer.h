@@ -1,6 +1,6 @@
 /*
- * informer.h - one watch cache of the API server's resources for each kind that is a custom resource.
- * Watchers are notified of changes in order, but not of the documents of the first list.
+ * informer.h - one watch cache of the API server's resources for each kind that is a custom
+ * resource. Watchers are notified of changes in order, but not of the documents of the first list.
  *
  * The index words of a document are its labels ("key=value") and its uid.
  * Thread rule: any thread.

@@ -181,7 +181,7 @@ static int check_successor(const struct df_state_version *current, const struct 
     return *ret_same ? 0 : fail_stale(current, in, err);
 }
 
-/* ---- what may replace a state ----------------------------------------------------------------- */
+/* ---- what may replace a state ---- */
 
 /* Refuses unless the current state is known to have no resources. way: how to replace it. */
 static int check_vacant(struct df_states *s, const char *uid,

@@ -4,20 +4,20 @@
  *
  * Implements the server side of tofu's `http` backend (opentofu internal/backend/remote-state/http)
  * for api/. Blobs: state/<executor uid>/<version, 8 digits>.state, state/<uid>/lock.json,
- * state/<uid>/errored-<step>.tfstate. version.c has the layout of a version, and of those that older
- * services stored as pairs of blobs.
+ * state/<uid>/errored-<step>.tfstate. version.c has the layout of a version, and of those that
+ * older services stored as pairs of blobs.
  *
- * The current version is the highest. Its blob appears at once, so after a crash at any point either
- * the old or the new version is current. A version that cannot be read therefore does not come from a
- * crash: it is damage. Then every call fails with SYSTEM StateUnreadable and names the blob, and
- * nothing is read or written until somebody has repaired it.
+ * The current version is the highest. Its blob appears at once, so after a crash at any point
+ * either the old or the new version is current. A version that cannot be read therefore does not
+ * come from a crash: it is damage. Then every call fails with SYSTEM StateUnreadable and names the
+ * blob, and nothing is read or written until somebody has repaired it.
  *
- * Documents and errored states are compressed, sealed with the vault's key "state" and bound to their
- * blob's key, so that the file of one version or executor does not open as that of another. What is
- * older than the seals is read as it is. The document of a version is compared with its meta's
- * SHA-256 whenever it is opened. state_seal.c has the format. Executors and
- * steps are named by their uid, 1 to 63 of [A-Za-z0-9-]; anything else is class USER. Thread rule:
- * any thread; writes of one executor are serialised inside.
+ * Documents and errored states are compressed, sealed with the vault's key "state" and bound to
+ * their blob's key, so that the file of one version or executor does not open as that of another.
+ * What is older than the seals is read as it is. The document of a version is compared with its
+ * meta's SHA-256 whenever it is opened. state_seal.c has the format. Executors and steps are named
+ * by their uid, 1 to 63 of [A-Za-z0-9-]; anything else is class USER. Thread rule: any thread;
+ * writes of one executor are serialised inside.
  */
 #ifndef DF_STATE_H
 #define DF_STATE_H
@@ -38,7 +38,8 @@ void df_states_close(struct df_states *s);
  * version: it is sealed under another key, or is not what was stored. */
 int df_state_open(struct df_states *s, const char *executor_uid, int64_t version, int *ret_fd,
                   int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
-/* The current version and what df_state_meta() says of it, which the caller deletes, in one look. */
+/* The current version and what df_state_meta() says of it, which the caller deletes, in one
+ * look. */
 int df_state_open_current(struct df_states *s, const char *executor_uid, int *ret_fd,
                           int64_t *ret_size, cJSON **ret_meta, struct df_err *err) DF_MUST_CHECK;
 
@@ -51,11 +52,12 @@ struct df_state_writer {
 };
 
 /* Stores the file as a new version. On success the file is moved away from df_blob_tmp_dir; on
- * failure the caller removes it, whose content may be sealed already. md5: the 16 bytes of Content-MD5, or NULL. Refused: not a state
- * (USER StateRefused), MD5 mismatch (USER), lock held by another ID or by a step that is not the
- * writer (CONFLICT StateLocked), other lineage (CONFLICT ForeignLineage), lower serial, or equal
- * serial with other content (CONFLICT StaleSerial), and what needs_lock says (CONFLICT StateExists). Equal serial and content is success without a
- * new version. Lineage and serial are read by a streaming scan, without building a tree. */
+ * failure the caller removes it, whose content may be sealed already. md5: the 16 bytes of
+ * Content-MD5, or NULL. Refused: not a state (USER StateRefused), MD5 mismatch (USER), lock held by
+ * another ID or by a step that is not the writer (CONFLICT StateLocked), other lineage (CONFLICT
+ * ForeignLineage), lower serial, or equal serial with other content (CONFLICT StaleSerial), and
+ * what needs_lock says (CONFLICT StateExists). Equal serial and content is success without a new
+ * version. Lineage and serial are read by a streaming scan, without building a tree. */
 int df_state_put(struct df_states *s, const char *executor_uid, const char *path,
                  const unsigned char *md5, const struct df_state_writer *by,
                  struct df_err *err) DF_MUST_CHECK;
@@ -79,8 +81,9 @@ struct df_state_unlocker {
     bool may_force;       /* also the lock of another step */
 };
 
-/* Unlocks. CONFLICT with *ret_holder if the lock has another ID. DENIED Forbidden if a step holds it that
- * is not the unlocker, who may not force. Success if there is no lock (a repeated unlock). */
+/* Unlocks. CONFLICT with *ret_holder if the lock has another ID. DENIED Forbidden if a step holds
+ * it that is not the unlocker, who may not force. Success if there is no lock (a repeated
+ * unlock). */
 int df_state_unlock(struct df_states *s, const char *executor_uid, const char *lock_id,
                     const struct df_state_unlocker *by, cJSON **ret_holder,
                     struct df_err *err) DF_MUST_CHECK;
@@ -110,13 +113,13 @@ int df_state_meta(struct df_states *s, const char *executor_uid, int64_t version
  * {version, damaged: true}. */
 int df_state_versions(struct df_states *s, const char *executor_uid, cJSON **ret,
                       struct df_err *err) DF_MUST_CHECK;
-/* Which versions stay: the newest `newest` (>= 1), the one that was current at since_us (0: no time),
- * all after that, and the newest that a step wrote. */
+/* Which versions stay: the newest `newest` (>= 1), the one that was current at since_us (0: no
+ * time), all after that, and the newest that a step wrote. */
 struct df_state_keep {
     int64_t newest, since_us;
 };
-/* Removes the other versions, or only counts them (dry_run). *ret_count: how many. Fails, and removes
- * nothing, if one that would stay cannot be read. */
+/* Removes the other versions, or only counts them (dry_run). *ret_count: how many. Fails, and
+ * removes nothing, if one that would stay cannot be read. */
 int df_state_prune(struct df_states *s, const char *executor_uid, const struct df_state_keep *keep,
                    bool dry_run, int64_t *ret_count, struct df_err *err) DF_MUST_CHECK;
 /* Stores the content of version n as a new version, with the current serial + 1. Refused while
@@ -125,7 +128,8 @@ int df_state_rollback(struct df_states *s, const char *executor_uid, int64_t ver
                       const char *actor, struct df_err *err) DF_MUST_CHECK;
 /* The reason of what needs to read an encrypted state. */
 #define DF_STATE_ENCRYPTED "StateEncrypted"
-/* True for a version that OpenTofu has encrypted: nobody knows its outputs. NOT_FOUND: there is none. */
+/* True for a version that OpenTofu has encrypted: nobody knows its outputs. NOT_FOUND: there is
+ * none. */
 int df_state_is_encrypted(struct df_states *s, const char *executor_uid, int64_t version, bool *ret,
                           struct df_err *err) DF_MUST_CHECK;
 /* Returns the outputs of a version (0: the current one) as `tofu output -json` prints them.
@@ -133,15 +137,15 @@ int df_state_is_encrypted(struct df_states *s, const char *executor_uid, int64_t
  * df_json_wipe(). {} if there is no state. */
 int df_state_outputs(struct df_states *s, const char *executor_uid, int64_t version,
                      bool show_sensitive, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* The same of the current version without the sensitive ones, and its meta as of df_state_meta(): NULL
- * if there is no state. The caller deletes both. */
+/* The same of the current version without the sensitive ones, and its meta as of df_state_meta():
+ * NULL if there is no state. The caller deletes both. */
 int df_state_current_outputs(struct df_states *s, const char *executor_uid, cJSON **ret,
                              cJSON **ret_meta, struct df_err *err) DF_MUST_CHECK;
 /* The same for outputs that were read already; their members are moved out of stored. */
 int df_state_shown_outputs(cJSON *stored, bool show_sensitive, cJSON **ret,
                            struct df_err *err) DF_MUST_CHECK;
-/* tofu's DELETE: stores a new, empty version; the earlier ones stay as history. Refused: a held lock
- * (CONFLICT StateLocked), and what needs_lock says (CONFLICT StateExists). */
+/* tofu's DELETE: stores a new, empty version; the earlier ones stay as history. Refused: a held
+ * lock (CONFLICT StateLocked), and what needs_lock says (CONFLICT StateExists). */
 int df_state_delete(struct df_states *s, const char *executor_uid, const struct df_state_writer *by,
                     struct df_err *err) DF_MUST_CHECK;
 /* Counts the managed objects in the current state and lists the addresses of the first ones. */

@@ -1,6 +1,7 @@
 /*
- * state_prune.c - which versions of a state stay. A person with the role `write` can store any number
- * of versions; neither their number nor their age may push out the last state that a run has left.
+ * state_prune.c - which versions of a state stay. A person with the role `write` can store any
+ * number of versions; neither their number nor their age may push out the last state that a run has
+ * left.
  */
 #include "common/base/clock.h"
 #include "spawner/store/tofu_state/states.h"
@@ -61,8 +62,8 @@ static int64_t count_versions(const struct df_strs *keys)
     return n;
 }
 
-/* Of a pair the meta goes first: a document without its meta is no version. One that an earlier prune
- * left goes as well. */
+/* Of a pair the meta goes first: a document without its meta is no version. One that an earlier
+ * prune left goes as well. */
 static int remove_others(struct df_states *s, const struct df_strs *keys, const struct kept *k,
                          struct df_err *err)
 {

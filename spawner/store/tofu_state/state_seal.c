@@ -197,7 +197,8 @@ int df_state_pack(struct df_states *s, const char *path, struct df_state_packed 
     return 0;
 }
 
-/* The file stays the same one: a new one, and the removal of this one, would cost as much as a sync. */
+/* The file stays the same one: a new one, and the removal of this one, would cost as much as a
+ * sync. */
 int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *line,
                   const struct df_state_packed *p, struct df_err *err)
 {

@@ -28,9 +28,10 @@ struct df_states {
     } hints[DF_STATE_HINTS]; /* guarded by hint */
 };
 
-/* The version that this process saw as the newest of an executor within the last minutes; 0: it saw none.
- * Another process or a person may have changed that since: whoever uses it looks whether there is a next
- * one. That one is not removed yet: retention keeps versions much longer than a hint. */
+/* The version that this process saw as the newest of an executor within the last minutes; 0: it saw
+ * none. Another process or a person may have changed that since: whoever uses it looks whether
+ * there is a next one. That one is not removed yet: retention keeps versions much longer than a
+ * hint. */
 int64_t df_state_hint(struct df_states *s, const char *uid);
 void df_state_remember(struct df_states *s, const char *uid, int64_t number);
 
@@ -63,8 +64,8 @@ int df_state_list(struct df_states *s, const char *uid, struct df_strs *ret,
 /* Returns the number of the version whose meta is in the blob of this key, 0 for other keys. */
 int64_t df_state_number_in(const char *key);
 /* Reads a version's meta; the caller deletes *ret. NOT_FOUND: there is no such version. SYSTEM
- * StateUnreadable: the meta is damaged, the document is missing or has another size than it was stored
- * with, or the bucket has them under a key that the service does not have. */
+ * StateUnreadable: the meta is damaged, the document is missing or has another size than it was
+ * stored with, or the bucket has them under a key that the service does not have. */
 int df_state_load_meta(struct df_states *s, const char *uid, int64_t number, cJSON **ret,
                        struct df_err *err) DF_MUST_CHECK;
 
@@ -95,14 +96,15 @@ static inline void df_cleanup_packed(struct df_state_packed *p)
 /* Compresses the document at path, which stays as it is. */
 int df_state_pack(struct df_states *s, const char *path, struct df_state_packed *ret,
                   struct df_err *err) DF_MUST_CHECK;
-/* Replaces the file's content by the line (or "") and the sealed document, as it is to lie in the blob
- * of this key. After a failure it is neither. */
+/* Replaces the file's content by the line (or "") and the sealed document, as it is to lie in the
+ * blob of this key. After a failure it is neither. */
 int df_state_seal(struct df_states *s, const struct df_state_key *key, const char *line,
                   const struct df_state_packed *p, struct df_err *err) DF_MUST_CHECK;
 
-/* The reverse, for an open blob in which the sealed document begins there; *ret_fd: the document, at its
- * start. A blob of which all is document and that is not sealed is older than the seals: it is taken
- * from *blob. DENIED: it is sealed under another key, was the blob of another key, or was changed. */
+/* The reverse, for an open blob in which the sealed document begins there; *ret_fd: the document,
+ * at its start. A blob of which all is document and that is not sealed is older than the seals: it
+ * is taken from *blob. DENIED: it is sealed under another key, was the blob of another key, or was
+ * changed. */
 int df_state_unseal(struct df_states *s, const struct df_state_key *key, int *blob, int64_t begin,
                     int *ret_fd, int64_t *ret_size, struct df_err *err) DF_MUST_CHECK;
 

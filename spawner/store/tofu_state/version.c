@@ -1,7 +1,7 @@
 /*
  * A version of a state is one blob, state/<uid>/<number, 8 digits>.state: a line of JSON that says
- * what it is (its meta), and behind it the sealed document. One blob appears at once: there is never a
- * meta without its document, nor the reverse.
+ * what it is (its meta), and behind it the sealed document. One blob appears at once: there is
+ * never a meta without its document, nor the reverse.
  *
  * Older versions are pairs: the meta in <number>.json, the document in <number>.tfstate. They are
  * read, and none is made any more. Of a pair the document was stored first: a document alone is no
@@ -208,8 +208,8 @@ int df_state_read_version(struct df_states *s, const char *uid, int64_t number,
 
 /* ---- the newest ----------------------------------------------------------------------------- */
 
-/* The version that was the newest, if the next one is not there: each is made with the number behind the
- * one before. It may have been removed. *ret 0: only a list can tell. */
+/* The version that was the newest, if the next one is not there: each is made with the number
+ * behind the one before. It may have been removed. *ret 0: only a list can tell. */
 static int check_hint(struct df_states *s, const char *uid, int64_t *ret, struct df_err *err)
 {
     int64_t number = df_state_hint(s, uid), next_size = 0;

@@ -24,7 +24,8 @@ struct df_state_version {
 int df_state_read_version(struct df_states *s, const char *uid, int64_t number,
                           struct df_state_version *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The newest version's meta, which the caller deletes, and its number; NULL and 0: there is none. */
+/* The newest version's meta, which the caller deletes, and its number; NULL and 0: there is
+ * none. */
 int df_state_newest_meta(struct df_states *s, const char *uid, cJSON **ret, int64_t *ret_number,
                          struct df_err *err) DF_MUST_CHECK;
 /* The same as a struct, and remembered as the newest. */

@@ -17,7 +17,7 @@ struct df_kv2_token {
     struct df_token_cache cache; /* of logins */
 };
 
-/* ---- files ------------------------------------------------------------------------------------ */
+/* ---- files ---- */
 
 /* Both kinds of files are replaced by others now and then, and are read each time. */
 static int read_file(const char *path, char **ret, struct df_err *err)
@@ -38,7 +38,7 @@ static int read_file(const char *path, char **ret, struct df_err *err)
     return -1;
 }
 
-/* ---- login ------------------------------------------------------------------------------------ */
+/* ---- login ---- */
 
 /* {"role", "jwt"} as text; the caller wipes and frees. */
 static int print_login(const cJSON *kubernetes, char **ret, struct df_err *err)
@@ -92,7 +92,7 @@ static int log_in(void *arg, struct df_token *ret, struct df_err *err)
     return take_login(t, answer, path, ret, err);
 }
 
-/* ---- the token --------------------------------------------------------------------------------- */
+/* ---- the token ---- */
 
 int df_kv2_token_new(const struct df_kv2_server *server, const cJSON *auth,
                      struct df_kv2_token **ret, struct df_err *err)

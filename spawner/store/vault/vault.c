@@ -51,7 +51,7 @@ int df_vault_unreadable(const char *name, const char *key, const char *why, stru
                           name, key, why, name, key);
 }
 
-/* ---- sources ---------------------------------------------------------------------------------- */
+/* ---- sources ---- */
 
 void df_vault_set_sources(struct df_vault *v, struct df_sources *sources)
 {

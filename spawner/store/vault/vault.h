@@ -3,8 +3,8 @@
  * Thread rule: any thread.
  *
  * The interface has two backends: SQLite, sealed with AES-256-GCM under a key file, and Secrets of
- * a Kubernetes namespace. Besides, a vault may have sources (sources.h): the names of secrets decide
- * which of them come from there. A source is only read. Its failures have the reasons
+ * a Kubernetes namespace. Besides, a vault may have sources (sources.h): the names of secrets
+ * decide which of them come from there. A source is only read. Its failures have the reasons
  * SecretSourceUnavailable (class RETRY) and SecretSourceDenied (class DENIED), and name it.
  */
 #ifndef DF_VAULT_H
@@ -25,9 +25,9 @@ int df_vault_open(const char *database, const char *key_file, struct df_vault **
 /* Opens the Kubernetes backend: Secrets in this namespace with the label dayfly.dev/vault=true.
  * Names and keys are those of the Secret. People may create, label, change and delete them with
  * kubectl; a Secret without the label is never read or written. The master key of df_vault_key() is
- * in the Secret "dayfly-key", which is created if absent and never changed; SYSTEM if it is damaged,
- * or absent where blobs exist that need it. Any number of processes may use it; failures of kube.h are possible in every call. kube
- * is borrowed until close. */
+ * in the Secret "dayfly-key", which is created if absent and never changed; SYSTEM if it is
+ * damaged, or absent where blobs exist that need it. Any number of processes may use it; failures
+ * of kube.h are possible in every call. kube is borrowed until close. */
 int df_vault_kube_open(struct df_kube *kube, const char *name_space, struct df_vault **ret,
                        struct df_err *err) DF_MUST_CHECK;
 

@@ -54,7 +54,7 @@ static int open_directory(const struct files_vault *v, DIR **ret, struct df_err 
     return 0;
 }
 
-/* ---- one secret ------------------------------------------------------------------------------- */
+/* ---- one secret ---- */
 
 /* The directory that the link names, which stands beside it; -1 with errno. */
 static int open_target(int dir_fd)
@@ -174,7 +174,7 @@ static int get_files(struct df_vault *vault, const char *name, cJSON **ret, stru
     }
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ---- */
 
 static int list_files(struct df_vault *vault, bool of_runs, cJSON **ret, struct df_err *err)
 {

@@ -18,7 +18,7 @@ static char *entry_of(const char *name)
     return df_strf(DF_VAULT_INTEGRATION_PREFIX "%s", name);
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 /* Parses the text of this key; success without one. */
 static int parse_key(const cJSON *entry, const char *key, cJSON **ret, struct df_err *err)
@@ -82,7 +82,7 @@ int df_vault_integration_list(struct df_vault *v, cJSON **ret, struct df_err *er
     return 0;
 }
 
-/* ---- writing ---------------------------------------------------------------------------------- */
+/* ---- writing ---- */
 
 static int put_key(struct df_vault *v, const char *name, const char *key, const cJSON *value,
                    struct df_err *err)

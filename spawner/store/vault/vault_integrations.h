@@ -19,8 +19,8 @@ int df_vault_integration_list(struct df_vault *v, cJSON **ret, struct df_err *er
  * DF_LIMIT_SECRET_VALUE. */
 int df_vault_integration_put(struct df_vault *v, const char *name, const cJSON *doc,
                              struct df_err *err) DF_MUST_CHECK;
-/* Writes the last use. by: the name of a run. If the document is deleted meanwhile, it stays so: the
- * rest of its entry is found by nobody, and deleted with the next document of this name. */
+/* Writes the last use. by: the name of a run. If the document is deleted meanwhile, it stays so:
+ * the rest of its entry is found by nobody, and deleted with the next document of this name. */
 int df_vault_integration_note(struct df_vault *v, const char *name, const char *by, int64_t now_us,
                               struct df_err *err) DF_MUST_CHECK;
 /* NOT_FOUND if absent. */

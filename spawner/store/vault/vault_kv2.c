@@ -1,7 +1,7 @@
 /*
- * The source `kv2`: the secrets engine KV version 2 of HashiCorp Vault and of OpenBao, by their HTTP
- * API: GET /v1/<mount>/data/<path>, LIST /v1/<mount>/metadata/<path>. Of a secret the newest version
- * is read, each time anew.
+ * The source `kv2`: the secrets engine KV version 2 of HashiCorp Vault and of OpenBao, by their
+ * HTTP API: GET /v1/<mount>/data/<path>, LIST /v1/<mount>/metadata/<path>. Of a secret the newest
+ * version is read, each time anew.
  */
 #include "common/base/limits.h"
 #include "spawner/store/vault/kv2_token.h"
@@ -30,7 +30,7 @@ static char *path_of(const struct kv2_vault *v, const char *what, const char *na
                    path ? "/" : "", name);
 }
 
-/* ---- requests --------------------------------------------------------------------------------- */
+/* ---- requests ---- */
 
 /* One try of a request, with the token that it owns. */
 struct attempt {
@@ -117,7 +117,7 @@ static int read_engine(const struct kv2_vault *v, const char *method, const char
     return result < 0 ? df_err_pass(err, &why) : 0;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static int add_values(cJSON *values, const char *name, const cJSON *data, struct df_err *err)
 {
@@ -195,7 +195,7 @@ static int check_kv2(struct df_vault *vault, struct df_err *err)
     return check_engine(kv2_of(vault), err);
 }
 
-/* ---- opening ---------------------------------------------------------------------------------- */
+/* ---- opening ---- */
 
 static void close_kv2(struct df_vault *vault)
 {

@@ -58,7 +58,7 @@ static int check_allowed(const struct named_vault *v, const char *name, struct d
     return df_never_is_secret(v->never, name) ? fail_guarded(v, name, err) : 0;
 }
 
-/* ---- reading ---------------------------------------------------------------------------------- */
+/* ---- reading ---- */
 
 static int add_value(cJSON *values, const char *name, const cJSON *item, struct df_err *err)
 {
@@ -101,7 +101,7 @@ static int get_named(struct df_vault *vault, const char *name, cJSON **ret, stru
     return 0;
 }
 
-/* ---- all of them ------------------------------------------------------------------------------ */
+/* ---- all of them ---- */
 
 struct listing {
     const struct named_vault *vault;
