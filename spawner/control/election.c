@@ -1,7 +1,8 @@
 /*
  * election.c - competes for the Lease (common/kube/lease.h) and reacts when this replica gets or
  * loses it. A new leader lists all documents before its reconcilers start, and begins to watch the
- * Jobs; a leader that loses the Lease ends the process. Read df_election_start(), enter(), then on_changed() and start().
+ * Jobs; a leader that loses the Lease ends the process. Read df_election_start(), enter(), then
+ * on_changed() and start().
  */
 #include "spawner/control/election.h"
 
@@ -139,7 +140,10 @@ static int enter(struct df_election *e, const char *name_space, struct df_err *e
         return -1;
     df_kube_fence(e->s->kube, may_write, e);
     __atomic_store_n(&e->s->lease, e->lease, __ATOMIC_RELEASE);
-    return df_lease_start(e->lease, err);
+    if (df_lease_start(e->lease, err) == 0)
+        return 0;
+    __atomic_store_n(&e->s->lease, NULL, __ATOMIC_RELEASE);
+    return -1;
 }
 
 int df_election_start(struct df_spawner *s, struct df_kube_config *config, const char *name_space,

@@ -19,7 +19,9 @@ int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_w
     if (df_vanished_settle(c, executor, err) < 0 ||
         df_applied_executor(c, executor, &done, ret_wake_us, err) < 0)
         return -1;
-    while (df_memory_take_awaiting(&c->s->memory, name, run))
+    /* A run that is woken may look, and wait, again meanwhile. */
+    for (size_t i = 0; i < DF_LIMIT_AWAITING && df_memory_take_awaiting(&c->s->memory, name, run);
+         i++)
         df_queue_wake(c->queue, DF_KIND_RUN, run);
     if (done || !df_json_at(executor, "status.deleting"))
         return 0;

@@ -266,13 +266,18 @@ int df_allow_check_workflow(const struct df_allow *a, const struct df_allow_ask 
     struct df_faults f = {0};
     struct check c = check_of(a, ask, &f);
     const struct df_path root = {0}, where = {&root, ask->where, 0};
-    const struct df_path account = {&where, "serviceAccountName", 0};
     const struct df_path resources_path = {&where, "resources", 0};
     const cJSON *resources = df_json_at(workflow, "resources");
     df_never_find(a->never, NULL, workflow, &where, &f);
     df_references(workflow, &where, check_reference, &c);
-    if (df_str_empty(df_json_str(workflow, "serviceAccountName")))
-        check_reference(&c, DF_REFERENCE_ACCOUNT, df_allow_workflow_account(a), &account);
+    if (df_str_empty(df_json_str(workflow, "serviceAccountName"))) {
+        DF_JSON cJSON *named =
+            df_json_object(DF_STR("serviceAccountName", df_allow_workflow_account(a)));
+        if (!named)
+            return df_fail_oom(err);
+        df_never_find(a->never, NULL, named, &where, &f);
+        df_references(named, &where, check_reference, &c);
+    }
     if (resources && may_set(&c, "resources", &where))
         check_resources(&c, resources, &resources_path);
     return df_faults_fail(&f, DF_REASON_PLACEMENT_DENIED, "", err);

@@ -1,7 +1,7 @@
 /*
- * runner_claim.c - the claim of a runner that waits for its step: a standby runner, or the runner of a plan
- * whose pod stays for the apply. Who may ask is checked before the wait, and the claim of the offered step
- * checks all of it again.
+ * runner_claim.c - the claim of a runner that waits for its step: a standby runner, or the runner
+ * of a plan whose pod stays for the apply. Who may ask is checked before the wait, and the claim of
+ * the offered step checks all of it again.
  */
 #include "spawner/engine/engine.h"
 #include "spawner/identity/claim.h"
@@ -69,8 +69,8 @@ static int check_pod(struct df_spawner *s, const char *id, const struct asker *a
     return df_engine_step_check_pod(s, engine, &job, &a->pod, err);
 }
 
-/* Code of the plan's module may have read the token of the pod, but not the claimId: it is to wait for
- * nothing. */
+/* Code of the plan's module may have read the token of the pod, but not the claimId: it is to wait
+ * for nothing. */
 static int check_request(struct df_spawner *s, const struct df_standby_request *r,
                          const struct asker *a, struct df_err *err)
 {
@@ -170,7 +170,7 @@ int df_runner_claim(struct df_spawner *s, const struct df_standby_request *r, cJ
     *ret_preparation = answer.preparation;
     if (!answer.step[0])
         return 0;
-    /* A client that has left asks again: a claim for this request would replace the tokens of that one. */
+    /* A client that has left asks again, and claims for itself. */
     return r->gone(r->arg) ? fail_left(err)
                            : df_step_claim(s, answer.step, r->token, r->body, ret, err);
 }

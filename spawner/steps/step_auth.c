@@ -46,11 +46,14 @@ int df_step_make_token(struct df_spawner *s, const char *uid, const char *claim_
                        char ret_hash[DF_SHA256_HEX], struct df_err *err)
 {
     unsigned char key[DF_KEY_LEN], mac[DF_SHA256_LEN];
-    DF_FREE char *claim = df_strf("%s\n%s\n%s", which, uid, claim_id);
-    if (df_check_alloc(claim, err) < 0 || df_vault_key(s->vault, "step-token", key, err) < 0)
-        return -1;
-    int result = df_hmac_sha256(key, sizeof(key), claim, strlen(claim), mac, err);
+    char *claim = df_strf("%s\n%s\n%s", which, uid, claim_id);
+    int result = df_check_alloc(claim, err);
+    if (result == 0)
+        result = df_vault_key(s->vault, "step-token", key, err);
+    if (result == 0)
+        result = df_hmac_sha256(key, sizeof(key), claim, strlen(claim), mac, err);
     explicit_bzero(key, sizeof(key));
+    df_str_wipe(&claim);
     if (result < 0)
         return -1;
     df_hex(mac, sizeof(mac), ret_token);

@@ -72,8 +72,8 @@ static int set_pod(cJSON *claimed, const struct df_claim_pod *pod, struct df_err
     return pod->node[0] ? df_json_set_str(claimed, "node", pod->node, err) : 0;
 }
 
-/* Who knows the claimId and the token of the claim gets the document: people may read the status, so
- * it has a hash. */
+/* Who knows the claimId and the token of the claim gets the document: people may read the status,
+ * so it has a hash. */
 static int hash_claim_id(const struct claim *c, char ret[DF_SHA256_HEX], struct df_err *err)
 {
     const char *id = df_json_str(c->body, "claimId");
@@ -125,6 +125,12 @@ bool df_step_is_held_by(const cJSON *task, const cJSON *body, const struct df_cl
     return is_holder(task, &c);
 }
 
+static int set_repeated(cJSON *claimed, const struct claim *c, struct df_err *err)
+{
+    char at[DF_TIME_LEN];
+    return df_json_set_str(claimed, "repeatedAt", df_time_format(c->now_us, at), err);
+}
+
 static int set_hashes(cJSON *auth, const struct claim *c, struct df_err *err)
 {
     if (df_json_set_str(auth, "step", c->step_hash, err) < 0 ||
@@ -133,16 +139,16 @@ static int set_hashes(cJSON *auth, const struct claim *c, struct df_err *err)
     return df_json_set_str(auth, "providers", c->providers_hash, err);
 }
 
-/* Is the step no longer of the host whose pod was verified? The offer to that pod was taken back, and
- * the step gets a Job of its own. */
+/* Is the step no longer of the host whose pod was verified? The offer to that pod was taken back,
+ * and the step gets a Job of its own. */
 static bool is_moved(const cJSON *task, const struct claim *c)
 {
     const char *host = df_shared_pod_host(task);
     return (host || c->host) && !df_streq(host, c->host);
 }
 
-/* Has the step another object of the engine by now? The pod was verified by the one before, which is
- * gone. */
+/* Has the step another object of the engine by now? The pod was verified by the one before, which
+ * is gone. */
 static bool is_made_again(const cJSON *task, const struct claim *c)
 {
     return c->made && !df_streq(df_json_str(task, "status.engineRef.uid"), c->made);
@@ -169,7 +175,9 @@ static int set_claim(cJSON *task, void *arg, struct df_err *err)
     if (!holder && is_made_again(task, c))
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
                               "the step was started again while its claim was checked");
-    if (!holder && set_claimed_by(task, c, err) < 0)
+    /* A repeated claim is a write, too: who does not lead any more answers none from its cache. */
+    cJSON *repeated = holder ? df_json_object_at(status, "claimedBy") : NULL;
+    if ((holder ? set_repeated(repeated, c, err) : set_claimed_by(task, c, err)) < 0)
         return -1;
     return set_hashes(auth, c, err);
 }
@@ -235,8 +243,8 @@ static void tell_wait(struct df_spawner *s, const char *uid, int64_t began_us,
         df_wait_passed(s, &w);
 }
 
-/* A runner that asks again after seconds, though nothing has failed, got no answer: something that its
- * document is made of stays silent, and the request before this one still waits for it. */
+/* A runner that asks again after seconds, though nothing has failed, got no answer: something that
+ * its document is made of stays silent, and the request before this one still waits for it. */
 static void report_unanswered_claim(struct df_spawner *s, const cJSON *task, const struct claim *c)
 {
     const char *uid = df_json_str(task, "metadata.uid");
@@ -323,8 +331,8 @@ static int check_pod_token(struct df_spawner *s, const cJSON *task, const char *
 
 /* In a shared pod only the runner of the host gets the step: the pod that the offer names, and the
  * claimId with which that runner claimed the host. Code of the host's module may have read the
- * token in the pod; the claimId was never outside the runner. No module's code was ever in the pod of
- * a standby runner, which is not a step. */
+ * token in the pod; the claimId was never outside the runner. No module's code was ever in the pod
+ * of a standby runner, which is not a step. */
 static int check_host(struct df_spawner *s, const struct claim *c, struct df_err *err)
 {
     DF_SHARED const cJSON *host = NULL;

@@ -1,6 +1,6 @@
 /*
- * memory.c - one list of all memories of all documents. An entry is one of them; what its members mean
- * depends on `of`. Each section works on its own entries, df_memory_forget() on all.
+ * memory.c - one list of all memories of all documents. An entry is one of them; what its members
+ * mean depends on `of`. Each section works on its own entries, df_memory_forget() on all.
  */
 #include "spawner/store/memory.h"
 
@@ -73,6 +73,11 @@ static struct df_memory_entry *take_out(struct df_memory *m, struct df_memory_en
     return e;
 }
 
+static struct df_memory_entry **end_of(struct df_memory *m)
+{
+    return m->first ? m->end : &m->first;
+}
+
 static bool fits(const struct df_memory_entry *e, const char *name, const char *uid,
                  const char *text)
 {
@@ -84,7 +89,7 @@ static bool fits(const struct df_memory_entry *e, const char *name, const char *
 static struct df_memory_entry **find(struct df_memory *m, enum df_memory_of of, const char *name,
                                      const char *uid, const char *text)
 {
-    struct df_memory_entry **at = &m->first;
+    struct df_memory_entry **at = m->counts[of] ? &m->first : end_of(m);
     while (*at && ((*at)->of != of || !fits(*at, name, uid, text)))
         at = &(*at)->next;
     return at;
@@ -104,7 +109,7 @@ static void add(struct df_memory *m, struct df_memory_entry *e)
     }
     if (is_full)
         free_entry(take_out(m, find(m, e->of, NULL, NULL, NULL)));
-    *(m->first ? m->end : &m->first) = e;
+    *end_of(m) = e;
     m->end = &e->next;
     m->counts[e->of]++;
 }
@@ -226,8 +231,8 @@ static struct df_memory_entry *take(struct df_memory *m, enum df_memory_of of, c
 
 /* ---- references ---- */
 
-/* Where the reference of this attempt is linked. A step that was offered to the pod of another one since
- * then has the reference of that pod, and the claim token of its last own attempt. */
+/* Where the reference of this attempt is linked. A step that was offered to the pod of another one
+ * since then has the reference of that pod, and the claim token of its last own attempt. */
 static struct df_memory_entry **find_ref(struct df_memory *m, const cJSON *task)
 {
     const char *uid = df_json_str(task, "metadata.uid"),

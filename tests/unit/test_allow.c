@@ -300,6 +300,13 @@ static void the_configured_account_of_workflows_stands_for_the_default_one(void 
     assert_int_equal(df_allow_check_workflow(&p.allow, &ask, none, NULL), 0);
     assert_int_equal(df_allow_check_workflow(&p.allow, &ask, named, NULL), 0);
     assert_int_equal(df_allow_check_workflow(&p.allow, &ask, old, &err), -1);
+    struct df_never never = {0};
+    assert_int_equal(df_strs_add(&never.accounts, "fixer"), 0);
+    p.allow.never = &never;
+    assert_int_equal(df_allow_check_workflow(&p.allow, &ask, none, &err), -1);
+    assert_message(&err,
+                   "workflow.serviceAccountName: the service account \"fixer\" belongs to dayfly");
+    df_never_free(&never);
     close_policy(&p);
 }
 

@@ -22,6 +22,9 @@ static void a_step_is_claimed_once_and_the_same_claim_may_ask_again(void **state
     assert_int_equal(try_claim(w, s, CLAIM_A, &first, NULL), 0);
     assert_fails(try_claim(w, s, CLAIM_B, &other, &err), err, DF_ERR_CONFLICT, "AlreadyClaimed");
     assert_int_equal(try_claim(w, s, CLAIM_A, &again, NULL), 0);
+    /* Each is a write, which a spawner that does not lead cannot make. */
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, "net-1-plan");
+    assert_non_null(df_json_str(task, "status.claimedBy.repeatedAt"));
     /* An answer that comes late has taken nothing from the one before. */
     assert_string_equal(df_json_str(first, "stepToken"), df_json_str(again, "stepToken"));
     struct runner r = runner_of(w, s, first);

@@ -16,7 +16,7 @@
 
 struct df_job_engine {
     struct df_engine engine; /* first: the pointer that callers have */
-    struct df_job_options o; /* its strings are the two below */
+    struct df_job_options o; /* its strings are the three below */
     char *name_space, *image, *workflow_account;
     bool has_key; /* o.key was given */
     unsigned char key[DF_KEY_LEN];
@@ -36,8 +36,8 @@ struct df_job_call {
     struct df_job_engine *engine;
     const struct df_engine_step *step; /* the step whose Job it is */
     const struct df_job_kind *kind;
-    /* If the step of the call is in the pod of a standby runner or of another step: what that pod was
-     * made for, and `step` points here. */
+    /* If the step of the call is in the pod of a standby runner or of another step: what that pod
+     * was made for, and `step` points here. */
     struct df_engine_step host;
     bool is_shared;         /* the pod is that of another step */
     const char *uid;        /* of the step of the call: whose result is looked for */
@@ -123,8 +123,8 @@ int df_job_check_vault(const struct df_job_options *o, const cJSON *job,
 int df_job_reject(const struct df_job_call *c, const struct df_err *why, struct df_err *err);
 /* Removes the stored rejection of the step, if there is one. */
 void df_job_rejection_forget(const struct df_job_call *c);
-/* Copies the stored rejection to reason, cause and lacks_room of the observation; "" and false without
- * one. */
+/* Copies the stored rejection to reason, cause and lacks_room of the observation; "" and false
+ * without one. */
 void df_job_rejection_report(const struct df_job_call *c, struct df_engine_observation *observed);
 
 #endif
