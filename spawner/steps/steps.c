@@ -125,10 +125,11 @@ bool df_step_is_held_by(const cJSON *task, const cJSON *body, const struct df_cl
     return is_holder(task, &c);
 }
 
-static int set_repeated(cJSON *claimed, const struct claim *c, struct df_err *err)
+/* A repeated claim is a write, too: who does not lead any more answers none from its cache. */
+static int set_repeated(cJSON *status, const struct claim *c, struct df_err *err)
 {
-    char at[DF_TIME_LEN];
-    return df_json_set_str(claimed, "repeatedAt", df_time_format(c->now_us, at), err);
+    return df_json_put(df_json_object_at(status, "claimedBy"), err,
+                       DF_TIME("repeatedAt", c->now_us));
 }
 
 static int set_hashes(cJSON *auth, const struct claim *c, struct df_err *err)
@@ -175,9 +176,7 @@ static int set_claim(cJSON *task, void *arg, struct df_err *err)
     if (!holder && is_made_again(task, c))
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
                               "the step was started again while its claim was checked");
-    /* A repeated claim is a write, too: who does not lead any more answers none from its cache. */
-    cJSON *repeated = holder ? df_json_object_at(status, "claimedBy") : NULL;
-    if ((holder ? set_repeated(repeated, c, err) : set_claimed_by(task, c, err)) < 0)
+    if ((holder ? set_repeated(status, c, err) : set_claimed_by(task, c, err)) < 0)
         return -1;
     return set_hashes(auth, c, err);
 }
