@@ -3,14 +3,19 @@
 # One build directory a variant: `make VARIANT=asan` builds into build/asan with AddressSanitizer and
 # UndefinedBehaviorSanitizer, VARIANT=tsan with ThreadSanitizer, VARIANT=clang with clang.
 # `make TERRAKUBE=0 …` leaves out what the programs do for a Terrakube, and hiredis: build/without-terrakube.
+# `make ARCH=arm64 …` builds for another machine than this one, into build/arm64.
 
 VARIANT ?= release
 TERRAKUBE ?= 1
 VERSION := $(shell cat VERSION)
+ARCH ?= $(NATIVE)
+NATIVE := $(shell dpkg --print-architecture)
+# What tools/setup brings for this architecture: libraries, and for another machine its headers and Debian's libraries.
+PARTS := build$(if $(filter-out $(NATIVE),$(ARCH)),/$(ARCH))
 ifeq ($(VARIANT),release)
-B := build
+B := $(PARTS)
 else
-B := build/$(VARIANT)
+B := $(PARTS)/$(VARIANT)
 endif
 ifeq ($(TERRAKUBE),0)
 B := $(B)/without-terrakube
@@ -38,24 +43,25 @@ ifneq ($(CCACHE),)
 export CCACHE_BASEDIR ?= $(CURDIR)
 export CCACHE_NOHASHDIR ?= 1
 endif
-CC := $(CCACHE) $(if $(filter clang fuzz,$(VARIANT)),clang,gcc)
+CROSS := $(if $(filter $(NATIVE),$(ARCH)),,aarch64-linux-gnu-gcc --sysroot=$(CURDIR)/$(PARTS)/sysroot)
+CC := $(CCACHE) $(if $(filter clang fuzz,$(VARIANT)),clang,$(or $(CROSS),gcc))
 
-CPPFLAGS := -D_GNU_SOURCE -DDF_VERSION='"$(VERSION)"' -I. -isystem build/curl/include -isystem build/microhttpd/include \
-            -isystem build/hiredis/include
+CPPFLAGS := -D_GNU_SOURCE -DDF_VERSION='"$(VERSION)"' -I. -isystem $(PARTS)/curl/include -isystem $(PARTS)/microhttpd/include \
+            -isystem $(PARTS)/hiredis/include
 BRANCHES := $(if $(filter x86_64-%,$(shell $(CC) -dumpmachine)),-fcf-protection=full,-mbranch-protection=standard)
 CFLAGS := -std=gnu17 -fstack-protector-strong $(BRANCHES) -fPIE $(WARN) $(CFLAGS_$(VARIANT)) $(EXTRA_CFLAGS)
 LDFLAGS := -pie -Wl,--as-needed $(LDFLAGS_$(VARIANT))
 # libarchive and libcurl are linked statically: the shared ones drag in 40 libraries and 36 MB. Debian 12's libmicrohttpd is too old.
 ARCHIVE_LIBS := -l:libarchive.a -lz -lzstd -llzma -lbz2 -lnettle
-REDIS_LIBS := $(if $(filter 0,$(TERRAKUBE)),,build/hiredis/lib/libhiredis_ssl.a build/hiredis/lib/libhiredis.a)
-COMMON_LIBS := -lcjson -lyaml -l:libexpat.a build/curl/lib/libcurl.a $(REDIS_LIBS) $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
-SPAWNER_LIBS := build/microhttpd/lib/libmicrohttpd.a -lgnutls -lsqlite3
+REDIS_LIBS := $(if $(filter 0,$(TERRAKUBE)),,$(PARTS)/hiredis/lib/libhiredis_ssl.a $(PARTS)/hiredis/lib/libhiredis.a)
+COMMON_LIBS := -lcjson -lyaml -l:libexpat.a $(PARTS)/curl/lib/libcurl.a $(REDIS_LIBS) $(ARCHIVE_LIBS) -lssl -lcrypto -lpthread -lm
+SPAWNER_LIBS := $(PARTS)/microhttpd/lib/libmicrohttpd.a -lgnutls -lsqlite3
 
 # What is for Terrakube alone, and what stands in for it in a build without: whoever calls it is the same in both.
 TERRAKUBE_SRC := common/redis/%.c common/terrakube/%.c runner/terrakube/%.c spawner/terrakube/%.c \
                  $(foreach t,terrakube_% jdk redis truststore,tests/unit/test_$(t).c tests/fuzz/fuzz_$(t).c tests/tools/$(t).c)
 LEFT_OUT := $(if $(filter 0,$(TERRAKUBE)),$(TERRAKUBE_SRC),%/without/terrakube.c tests/unit/test_without_terrakube%) \
-            spawner/main.c runner/main.c
+            spawner/main.c runner/main.c runner/platform/main.c
 sources = $(filter-out $(LEFT_OUT),$(sort $(wildcard $(1))))
 COMMON_SRC := $(call sources,common/*/*.c)
 SPAWNER_SRC := $(call sources,spawner/*.c spawner/*/*.c spawner/*/*/*.c)
@@ -64,7 +70,7 @@ UNIT_SRC := $(call sources,tests/unit/test_*.c)
 FUZZ_SRC := $(call sources,tests/fuzz/fuzz_*.c)
 BENCH_SRC := $(call sources,tests/bench/bench_*.c)
 TOOL_SRC := $(call sources,tests/tools/*.c)
-ALL_SRC := $(COMMON_SRC) $(SPAWNER_SRC) $(RUNNER_SRC) spawner/main.c runner/main.c
+ALL_SRC := $(COMMON_SRC) $(SPAWNER_SRC) $(RUNNER_SRC) spawner/main.c runner/main.c runner/platform/main.c
 obj = $(patsubst %.c,$(B)/obj/%.o,$(1))
 UNIT_BIN := $(patsubst tests/unit/%.c,$(B)/tests/%,$(UNIT_SRC))
 BENCH_BIN := $(patsubst tests/bench/%.c,$(B)/bench/%,$(BENCH_SRC))
@@ -81,17 +87,17 @@ SAY := @:
 endif
 JOBS := $(shell nproc)
 
-## build build/dayfly and build/dayfly-runner, after installing what that needs
+## build build/dayfly, dayfly-runner and dayfly-platform, after installing what that needs
 .PHONY: all
 all: setup-build
 	@$(MAKE) --no-print-directory -j$(JOBS) programs
 
 .PHONY: programs
-programs: $(B)/dayfly $(B)/dayfly-runner
+programs: $(B)/dayfly $(B)/dayfly-runner $(B)/dayfly-platform
 
 .PHONY: setup-build setup-check setup-images
 setup-build setup-check setup-images: setup-%:
-	@tools/setup $*
+	@ARCH=$(ARCH) tools/setup $*
 
 $(B)/libcommon.a: $(call obj,$(COMMON_SRC))
 $(B)/libspawner.a: $(call obj,$(SPAWNER_SRC))
@@ -115,12 +121,16 @@ $(B)/dayfly-runner: $(call obj,runner/main.c) $(B)/librunner.a $(B)/libcommon.a
 	$(SAY) LD $@
 	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
 
-# A checkout that was set up before a library was added.
-BUILT_LIBS := build/curl build/microhttpd build/hiredis
-$(BUILT_LIBS):
-	@tools/setup build
+$(B)/dayfly-platform: $(call obj,runner/platform/main.c) $(B)/librunner.a $(B)/libcommon.a
+	$(SAY) LD $@
+	$(Q)$(CC) $(LDFLAGS) -o $@ $^ $(COMMON_LIBS)
 
-$(B)/obj/%.o: %.c VERSION | $(if $(REDIS_LIBS),$(BUILT_LIBS),$(filter-out build/hiredis,$(BUILT_LIBS)))
+# A checkout that was set up before a library was added.
+BUILT_LIBS := $(addprefix $(PARTS)/,curl microhttpd hiredis)
+$(BUILT_LIBS):
+	@ARCH=$(ARCH) tools/setup build
+
+$(B)/obj/%.o: %.c VERSION | $(if $(REDIS_LIBS),$(BUILT_LIBS),$(filter-out $(PARTS)/hiredis,$(BUILT_LIBS)))
 	@mkdir -p $(@D)
 	$(SAY) CC $<
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
@@ -253,11 +263,11 @@ cluster-up cluster-down: cluster-%:
 	@if [ $* = down ]; then tests/cluster/cluster verify-gone; fi
 
 # With podman or docker at hand buildah is not needed.
-## container images of spawner, runner and the executor of Terrakube, as OCI archives in build/images
+## container images of spawner, runner, platform and the executor of Terrakube, as OCI archives in build/images
 .PHONY: images
 images: $(if $(shell command -v buildah podman docker),setup-build,setup-images)
 	@$(MAKE) --no-print-directory -j$(JOBS) programs
-	@images/build spawner runner terrakube
+	@ARCH=$(ARCH) images/build spawner runner platform terrakube
 
 # What the API server is to refuse comes from the tables of the model: after a change of them.
 ## make the custom resource definitions in charts/dayfly/files/crds anew
@@ -288,7 +298,7 @@ install-programs: all
 
 .PHONY: install-files
 install-files: man
-	install -D -t $(DESTDIR)$(BINDIR) $(B)/dayfly $(B)/dayfly-runner
+	install -D -t $(DESTDIR)$(BINDIR) $(B)/dayfly $(B)/dayfly-runner $(B)/dayfly-platform
 	install -D -m 644 -t $(DESTDIR)$(DATADIR)/man/man1 $(B)/man/*.1
 	install -D -m 644 -t $(DESTDIR)$(DATADIR)/doc/dayfly packaging/dayfly.yaml docs/*.md
 	install -d $(DESTDIR)$(UNITDIR) $(DESTDIR)$(DATADIR)/bash-completion/completions
@@ -304,7 +314,7 @@ OWN_DIRS := $(patsubst $(PREFIX)/%,%,$(filter $(PREFIX)/%,$(BINDIR) $(UNITDIR) $
 ## remove what install-programs installed below PREFIX; data and configuration stay
 .PHONY: uninstall-programs
 uninstall-programs:
-	rm -f $(DESTDIR)$(BINDIR)/dayfly $(DESTDIR)$(BINDIR)/dayfly-runner $(DESTDIR)$(UNITDIR)/dayfly.service
+	rm -f $(addprefix $(DESTDIR)$(BINDIR)/,dayfly dayfly-runner dayfly-platform) $(DESTDIR)$(UNITDIR)/dayfly.service
 	rm -f $(DESTDIR)$(DATADIR)/man/man1/dayfly.1 $(DESTDIR)$(DATADIR)/man/man1/dayfly-*.1
 	rm -f $(DESTDIR)$(DATADIR)/bash-completion/completions/dayfly $(DESTDIR)$(DATADIR)/zsh/site-functions/_dayfly
 	rm -f $(DESTDIR)$(DATADIR)/fish/vendor_completions.d/dayfly.fish
@@ -317,7 +327,8 @@ uninstall-programs:
 man: programs
 	@rm -rf $(B)/man && mkdir -p $(B)/man
 	$(Q)$(B)/dayfly help --man $(B)/man
-	$(Q)sed 's/@VERSION@/$(VERSION)/' packaging/dayfly-runner.1 >$(B)/man/dayfly-runner.1
+	$(Q)for page in dayfly-runner dayfly-platform; do \
+	  sed 's/@VERSION@/$(VERSION)/' packaging/$$page.1 >$(B)/man/$$page.1 || exit 1; done
 
 ## a Debian package, in build/deb
 .PHONY: deb
@@ -411,7 +422,7 @@ soak: setup-check
 
 ## kill the spawner at every one of its system calls during a provision (check: at 100)
 .PHONY: crash-sweep
-## kill the spawner at random moments of 100 runs in pods, and replicas of 200 (check: of 30 and 16); DAYFLY_FAULT_SEED=… repeats one
+## kill the spawner at random moments of 100 runs in pods, replicas of 200, and all that 60 workflows need (check: of 30, 16 and 12); DAYFLY_FAULT_SEED=… repeats one
 .PHONY: fault-sweep
 crash-sweep fault-sweep: setup-check
 	@tests/run --soak build $@

@@ -16,6 +16,7 @@
 #include "runner/args.h"
 #include "runner/init_artifacts.h"
 #include "runner/lineage.h"
+#include "runner/plan_bundle.h"
 #include "runner/planned.h"
 #include "runner/pulled.h"
 #include "runner/tofu/failure.h"
@@ -41,103 +42,6 @@ static void approved_free(struct approved *a)
     free(a->plan);
 }
 
-static int fetch_bundle(struct df_context *c, struct approved *a, struct df_err *err)
-{
-    DF_FREE char *path = df_fs_join(c->dirs->secret, "bundle");
-    if (df_check_alloc(path, err) < 0 ||
-        df_report_get_artifact(c->report, "plan", path, c->deadline_ms, err) < 0)
-        return -1;
-    if (df_fs_open_plain(path, O_RDONLY, 0, &a->fd, err) < 0)
-        return -1;
-    if (unlink(path) < 0) /* it has secrets of the plan's step, and the tool's code may look here */
-        return df_fail_errno(err, errno, "remove %s", path);
-    if (df_bundle_header(a->fd, &a->header, err) < 0)
-        return -1;
-    return df_bundle_verify(a->fd, err);
-}
-
-static int check_run(const struct df_context *c, const cJSON *header, struct df_err *err)
-{
-    const char *planned = df_json_str(header, "run"), *ours = df_json_str(c->doc, "run");
-    if (df_streq(planned, ours) || (!planned && !ours))
-        return 0;
-    return df_fail_reason(err, DF_ERR_DENIED, "PlanOfOtherRun",
-                          "the plan was made for run %s, not for %s", planned ? planned : "(none)",
-                          ours ? ours : "(none)");
-}
-
-static int check_same(const cJSON *header, const cJSON *actual, const char *member,
-                      const char *reason, struct df_err *err)
-{
-    const char *planned = df_json_str(header, member), *here = df_json_str(actual, member);
-    if (df_streq(planned, here) || (!planned && !here))
-        return 0;
-    return df_fail_reason(err, DF_ERR_CONFLICT, reason,
-                          "the plan was made with %s %s, but this is %s: plan again", member,
-                          planned ? planned : "(none)", here ? here : "(none)");
-}
-
-static const char *part_digest(const cJSON *header, const char *name)
-{
-    const cJSON *part;
-    cJSON_ArrayForEach (part, df_json_at(header, "parts")) {
-        if (df_streq(df_json_str(part, "name"), name))
-            return df_json_str(part, "sha256");
-    }
-    return NULL;
-}
-
-/* The lock file in the bundle must have the digest that the bundle's header names, and the one that
- * the spawner stored when the plan was made. */
-static int check_lock(const struct df_context *c, const cJSON *header, struct df_err *err)
-{
-    const char *inside = part_digest(header, "lock");
-    const char *in_header = df_json_str(header, "lockFileSha256");
-    const char *expected = df_json_str(c->doc, "expected.lockFileSha256");
-    bool remembered = df_json_at(c->doc, "expected");
-    if (!df_streq(inside, in_header) && (inside || in_header))
-        return df_fail_reason(err, DF_ERR_CONFLICT, "LockFileChanged",
-                              "the plan's .terraform.lock.hcl is not the one it was made with");
-    if (remembered && !df_streq(inside, expected) && (inside || expected))
-        return df_fail_reason(err, DF_ERR_CONFLICT, "LockFileChanged",
-                              "the plan's .terraform.lock.hcl is not the one that was approved: "
-                              "plan again");
-    return 0;
-}
-
-static int check_bundle(const struct df_context *c, const cJSON *header, struct df_err *err)
-{
-    static const struct {
-        const char *member, *reason;
-    } same[] = {{"source.commit", "SourceChanged"},
-                {"source.treeDigest", "SourceChanged"},
-                {"tool.name", "ToolVersionChanged"},
-                {"tool.version", "ToolVersionChanged"}};
-    if (check_run(c, header, err) < 0)
-        return -1;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(same); i++) {
-        if (check_same(header, c->result, same[i].member, same[i].reason, err) < 0)
-            return -1;
-    }
-    return check_lock(c, header, err);
-}
-
-/* Masks what the plan masked: keys of its step may be in its values. */
-static int add_masks(struct df_context *c, const struct approved *a, struct df_err *err)
-{
-    DF_FREE char *path = df_fs_join(c->dirs->secret, "masks");
-    int next_ms;
-    if (!path)
-        return df_fail_oom(err);
-    if (!part_digest(a->header, "masks"))
-        return 0;
-    if (df_bundle_extract(a->fd, "masks", path, err) < 0 || df_masks_add(c->masks, path, err) < 0)
-        return -1;
-    if (unlink(path) < 0)
-        return df_fail_errno(err, errno, "remove %s", path);
-    return df_output_renew(c->output, &next_ms, err);
-}
-
 /* Writes plan file and lock file to where tofu reads them. */
 static int unpack(struct df_context *c, struct approved *a, struct df_err *err)
 {
@@ -147,7 +51,7 @@ static int unpack(struct df_context *c, struct approved *a, struct df_err *err)
         return df_fail_oom(err);
     if (df_bundle_extract(a->fd, "plan", a->plan, err) < 0)
         return df_err_reason(err, "PlanCorrupt");
-    const char *digest = part_digest(a->header, "lock");
+    const char *digest = df_json_str(a->header, "lockFileSha256");
     if (!digest)
         return 0;
     if (unlink(lock) < 0 && errno != ENOENT)
@@ -351,8 +255,7 @@ static int apply_plan(struct df_context *c, const struct approved *a, struct df_
 int df_apply(struct df_context *c, struct df_err *err)
 {
     DF_CLEANUP(approved_free) struct approved a = {.fd = -1};
-    if (fetch_bundle(c, &a, err) < 0 || check_bundle(c, a.header, err) < 0 ||
-        unpack(c, &a, err) < 0 || add_masks(c, &a, err) < 0)
+    if (df_plan_bundle_fetch(c, &a.fd, &a.header, err) < 0 || unpack(c, &a, err) < 0)
         return -1;
     if (df_init_artifacts_restore(c, a.header, a.fd, err) < 0 ||
         df_context_mark(c, "initialized", df_real_us(), err) < 0)

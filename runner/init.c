@@ -7,8 +7,8 @@
 #include "runner/init.h"
 
 #include "common/base/fs.h"
+#include "common/hcl/calls.h"
 #include "runner/args.h"
-#include "runner/calls.h"
 #include "runner/tofu/backend_noted.h"
 #include "runner/tofu/plugin_stage.h"
 #include "runner/tofu/trust.h"
@@ -17,6 +17,47 @@
 
 #define INIT_TAIL (256 * DF_KIB)
 #define FOR_MODULES "source.credentials.forModules"
+
+/* ---- modules that the module calls, in plain words ---- */
+
+struct checking {
+    const char *checkout;
+    const char *advice;
+};
+
+static int check_call(void *arg, const struct df_hcl_call *call, struct df_err *err)
+{
+    const struct checking *k = arg;
+    if (df_fs_is_within(call->target, k->checkout))
+        return 0;
+    const char *folder = call->directory + strlen(k->checkout);
+    return df_fail_reason(
+        err, DF_ERR_USER, "InitFailed",
+        "module \"%.64s\" (%s%s%s, line %u) calls %.256s, which is outside of the "
+        "source: %s",
+        call->name, folder + strspn(folder, "/"), *folder ? "/" : "", call->file, call->line,
+        call->source, k->advice);
+}
+
+/* Before `init`, which would find something else at that path, or only name it. Class USER, reason
+ * InitFailed. */
+static int check_calls(const struct df_context *c, struct df_err *err)
+{
+    bool is_directory = df_streq(df_json_str(c->doc, "source.kind"), "directory");
+    struct checking k = {c->dirs->source,
+                         is_directory ? "`dayfly run DIRECTORY` takes it along; or name a "
+                                        "directory that has both, and the module in it with "
+                                        "--folder (spec.source.folder)"
+                                      : "the repository or archive must have both"};
+    struct df_err why = {0};
+    if (!c->work->checks_calls || df_hcl_calls(c->source.module_dir, df_tool_kind_hcl(c->tool.kind),
+                                               check_call, &k, &why) == 0)
+        return 0;
+    /* What is beyond our limits is the tool's to read. */
+    return df_streq(why.reason, "InitFailed") ? df_err_pass(err, &why) : 0;
+}
+
+/* ---- how it failed ---- */
 
 /* True if `init` failed at a module on the host of the source, whose credentials it did not
  * have. */
@@ -155,7 +196,7 @@ int df_init(struct df_context *c, bool lock_readonly, struct df_err *err)
     df_args_add_colour(c, &args);
     if (lock_readonly)
         (void)df_strs_add(&args, "-lockfile=readonly");
-    if (df_strs_check(&args, err) < 0 || df_calls_check(c, err) < 0 ||
+    if (df_strs_check(&args, err) < 0 || check_calls(c, err) < 0 ||
         run_with_cache(c, &args, err) < 0)
         return df_err_reason(err, "InitFailed");
     return df_backend_noted_check(c->doc, c->source.module_dir, err);

@@ -165,11 +165,15 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-    df_process_protect();       /* from the module that it runs */
-    if (df_source_is_askpass()) /* git runs this program to ask for the password */
-        return df_source_askpass(argc, argv);
+    df_process_protect();      /* from the module that it runs */
+    if (df_source_is_helper()) /* git runs this program for a password, and as ssh */
+        return df_source_help(argc, argv);
     df_fatal_catch();
-    df_log_setup(DF_LOG_INFO, false, "runner");
+    struct df_err err = {0};
+    if (df_log_setup_environment(false, "runner", &err) < 0) {
+        (void)fprintf(stderr, "dayfly-runner: %s\n", err.message);
+        return DF_EXIT_INPUT;
+    }
     for (size_t i = 0; argc > 1 && i < DF_ARRAY_SIZE(commands); i++) {
         if (df_streq(argv[1], commands[i].name))
             return commands[i].run(argc - 1, argv + 1);

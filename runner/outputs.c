@@ -50,14 +50,20 @@ static int mask_file(struct df_context *c, const char *path,
 
 /* ---- of other states ---- */
 
+int df_outputs_put(struct df_context *c, const char *path, struct df_err *err)
+{
+    int count;
+    return mask_file(c, path, add_shown, &count, err) < 0
+               ? -1
+               : df_report_put_artifact(c->report, "outputs", path, c->deadline_ms, err);
+}
+
 static int upload_outputs(struct df_context *c, struct df_err *err)
 {
     DF_FREE char *path = df_fs_join(c->dirs->secret, "outputs.json");
-    int count;
-    if (df_check_alloc(path, err) < 0 || df_pull_outputs(c, path, err) < 0 ||
-        mask_file(c, path, add_shown, &count, err) < 0)
-        return -1;
-    return df_report_put_artifact(c->report, "outputs", path, c->deadline_ms, err);
+    return df_check_alloc(path, err) < 0 || df_pull_outputs(c, path, err) < 0
+               ? -1
+               : df_outputs_put(c, path, err);
 }
 
 /* ---- of the managed state ---- */

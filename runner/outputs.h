@@ -8,8 +8,11 @@
 
 #include "runner/context.h"
 
-/* Uploads the output of `output -json` as the artifact "outputs", with a member "shown" for a value
- * that has a secret, unless it is sensitive as a whole. Does nothing for managed state, whose
+/* Uploads a file like the output of `output -json`, which it changes, as the artifact "outputs",
+ * with a member "shown" for a value that has a secret, unless it is sensitive as a whole. */
+int df_outputs_put(struct df_context *c, const char *path, struct df_err *err) DF_MUST_CHECK;
+
+/* The same with the outputs of the tool. Does nothing for managed state, whose
  * outputs the spawner reads itself. For a step that ends at another place than its outputs are
  * at. */
 void df_outputs_keep(struct df_context *c);

@@ -15,9 +15,10 @@ static const struct df_step_recipe *find_recipe(const struct df_context *c, stru
         if (df_streq(action, r->action))
             return r;
     }
-    (void)df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                         "action: \"%.40s\" is not plan, plan-destroy, apply or state",
-                         action ? action : "");
+    (void)df_fail_reason(
+        err, DF_ERR_USER, "InvalidStep",
+        "action: \"%.40s\" is not one of plan, plan-destroy, apply, state, validate",
+        action ? action : "");
     return NULL;
 }
 

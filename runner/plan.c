@@ -18,6 +18,7 @@
 #include "runner/init_artifacts.h"
 #include "runner/lineage.h"
 #include "runner/no_init.h"
+#include "runner/plan_bundle.h"
 #include "runner/secrets.h"
 #include "runner/tofu/failure.h"
 #include "runner/tofu/gate.h"
@@ -28,7 +29,7 @@ enum { PLAN_NO_CHANGES = 0, PLAN_CHANGES = 2 }; /* of -detailed-exitcode */
 
 /* The files of one plan. All owned. */
 struct paths {
-    char *plan, *json, *errors, *lock, *masks, *bundle, *gate;
+    char *plan, *json, *errors, *lock, *gate;
 };
 
 static void paths_free(struct paths *f)
@@ -37,8 +38,6 @@ static void paths_free(struct paths *f)
     free(f->json);
     free(f->errors);
     free(f->lock);
-    free(f->masks);
-    free(f->bundle);
     free(f->gate);
 }
 
@@ -47,13 +46,9 @@ static int name_paths(const struct df_context *c, struct paths *f, struct df_err
     f->plan = df_fs_join(c->dirs->secret, "plan");
     f->json = df_fs_join(c->dirs->secret, "plan.json");
     f->errors = df_fs_join(c->dirs->secret, "show.err");
-    f->masks = df_fs_join(c->dirs->secret, "masks");
-    f->bundle = df_fs_join(c->dirs->secret, "bundle");
     f->gate = df_fs_join(c->dirs->secret, "plan-to-show");
     f->lock = df_fs_join(c->source.module_dir, ".terraform.lock.hcl");
-    return f->plan && f->json && f->errors && f->masks && f->bundle && f->gate && f->lock
-               ? 0
-               : df_fail_oom(err);
+    return f->plan && f->json && f->errors && f->gate && f->lock ? 0 : df_fail_oom(err);
 }
 
 /* ---- after init ---- */
@@ -219,36 +214,6 @@ static int show_plan(struct df_context *c, const struct paths *f, struct backgro
 
 /* ---- collect ---- */
 
-static int bundle_header(const struct df_context *c, const struct df_init_artifacts *inited,
-                         cJSON *header, struct df_err *err)
-{
-    static const char *const copied[] = {"source", "tool", "lockFileSha256", "planSummary"};
-    if (df_json_put(header, err, DF_STR("run", df_json_str(c->doc, "run")),
-                    DF_STR("step", df_json_str(c->doc, "uid")),
-                    DF_STR("action", df_json_str(c->doc, "action")),
-                    DF_BOOL("needsInit", inited->is_needed),
-                    DF_BOOL("restorable", inited->is_restorable),
-                    DF_TIME("createdAt", df_real_us())) < 0)
-        return -1;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(copied); i++) {
-        const cJSON *item = df_json_at(c->result, copied[i]);
-        if (item && df_json_add(header, copied[i], cJSON_Duplicate(item, true), err) < 0)
-            return -1;
-    }
-    return 0;
-}
-
-/* For the apply: the plan may hold keys that were made for this step. */
-static int save_masks(struct df_context *c, const char *path, struct df_err *err)
-{
-    DF_SECRET_STRS struct df_strs given = {0};
-    int next_ms;
-    return df_secrets_given(c->doc, &given, err) < 0 ||
-                   df_output_renew(c->output, &next_ms, err) < 0
-               ? -1
-               : df_masks_save(c->masks, &given, path, err);
-}
-
 /* *ret: the listing of the source, for an apply that meets another one; stays -1: there is none. */
 static int write_listing(const struct df_context *c, int *ret, struct df_err *err)
 {
@@ -260,42 +225,21 @@ static int write_listing(const struct df_context *c, int *ret, struct df_err *er
     return df_listing_write(&c->source.listing, *ret, err);
 }
 
-static int write_bundle(struct df_context *c, const struct paths *f,
-                        const struct df_init_artifacts *inited, struct df_err *err)
+static int store_plan(struct df_context *c, const struct paths *f,
+                      const struct df_init_artifacts *inited, struct df_err *err)
 {
     DF_CLOSE int listing = -1;
-    if (write_listing(c, &listing, err) < 0)
+    DF_JSON cJSON *header = df_json_object(DF_BOOL("needsInit", inited->is_needed),
+                                           DF_BOOL("restorable", inited->is_restorable));
+    if (df_check_alloc(header, err) < 0 || write_listing(c, &listing, err) < 0)
         return -1;
     const struct df_bundle_part parts[] = {{.name = "plan", .path = f->plan},
                                            {.name = "plan.json", .path = f->json},
                                            {.name = "lock", .path = f->lock},
-                                           {.name = "masks", .path = f->masks},
                                            {.name = "modules", .fd = inited->modules_fd},
                                            {.name = "backend", .fd = inited->backend_fd},
                                            {.name = "files", .fd = listing}};
-    char hex[DF_SHA256_HEX];
-    int64_t size;
-    DF_CLOSE int fd = -1;
-    if (save_masks(c, f->masks, err) < 0 ||
-        df_fs_open_plain(f->bundle, O_RDWR | O_CREAT | O_TRUNC, 0600, &fd, err) < 0)
-        return -1;
-    DF_JSON cJSON *header = cJSON_CreateObject();
-    if (bundle_header(c, inited, header, err) < 0 ||
-        df_bundle_write(fd, header, parts, DF_ARRAY_SIZE(parts), err) < 0 ||
-        df_sha256_file_hex(fd, hex, &size, err) < 0)
-        return -1;
-    cJSON *plan = df_json_object_at(c->result, "plan");
-    return df_json_put(plan, err, DF_STR("sha256", hex), DF_NUM("size", size));
-}
-
-static int store_plan(struct df_context *c, const struct paths *f,
-                      const struct df_init_artifacts *inited, struct df_err *err)
-{
-    if (write_bundle(c, f, inited, err) < 0)
-        return -1;
-    if (df_report_put_artifact(c->report, "plan", f->bundle, c->deadline_ms, err) < 0)
-        return df_err_wrap(err, "store the plan");
-    return df_context_mark(c, "stored", df_real_us(), err);
+    return df_plan_bundle_store(c, header, parts, DF_ARRAY_SIZE(parts), err);
 }
 
 /* The spawner refuses a run that found the state of somebody else: its outputs are not the

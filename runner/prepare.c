@@ -11,9 +11,11 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
-#include "runner/changed.h"
+#include "common/base/limits.h"
+#include "common/bundle/bundle.h"
 #include "runner/init_artifacts.h"
 #include "runner/secrets.h"
+#include "runner/source/listing.h"
 #include "runner/tofu/backend.h"
 #include "runner/tofu/cliconfig.h"
 #include "runner/tofu/plugin_stage.h"
@@ -58,10 +60,37 @@ static int fetch_source(struct df_context *c, struct df_err *err)
     return failed ? df_err_reason(err, "SourceFailed") : 0;
 }
 
+/* Writes the listing of the plan to the second file. */
+static int get_listing(const struct df_context *c, const char *bundle, const char *listing,
+                       struct df_err *err)
+{
+    DF_CLOSE int fd = -1;
+    if (df_report_get_artifact(c->report, "plan", bundle, c->deadline_ms, err) < 0)
+        return -1;
+    int opened = df_fs_open_plain(bundle, O_RDONLY, 0, &fd, err);
+    (void)unlink(bundle); /* it has secrets */
+    return opened < 0 ? -1 : df_bundle_extract(fd, "files", listing, err);
+}
+
+/* What of the source differs from the plan that the step is to apply, as df_listing_differences()
+ * says it; "" as well if the plan has no listing or cannot be read. */
+static const char *changed_since_plan(const struct df_context *c, char out[DF_LISTING_WORDS])
+{
+    DF_FREE char *bundle = df_fs_join(c->dirs->secret, "bundle");
+    DF_FREE char *listing = df_fs_join(c->dirs->secret, "files");
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_SOURCE_LISTING);
+    DF_CLEANUP(df_listing_free) struct df_listing before = {0};
+    struct df_err ignored = {0};
+    if (bundle && listing && get_listing(c, bundle, listing, &ignored) == 0 &&
+        df_fs_read_plain(listing, &text, &ignored) == 0)
+        df_listing_read(&before, df_buf_str(&text), text.len);
+    return df_listing_differences(&before, &c->source.listing, out);
+}
+
 static int fail_changed(const struct df_context *c, const char *digest, struct df_err *err)
 {
     char names[DF_LISTING_WORDS];
-    if (!*df_changed_since_plan(c, names))
+    if (!*changed_since_plan(c, names))
         return df_fail_reason(err, DF_ERR_CONFLICT, "SourceChanged",
                               "the source's files changed since the plan (their digest was %.12s, "
                               "now it is %.12s): plan again",
@@ -255,13 +284,20 @@ static int remove_data(const struct df_context *c, struct df_err *err)
     return df_fs_remove_tree(data, err);
 }
 
+static int check_module(struct df_context *c, struct df_err *err)
+{
+    if (!df_tool_runs_modules(&c->tool))
+        return 0;
+    return check_oci_mirror(c, err) < 0 || check_backend(c, err) < 0 ? -1 : remove_data(c, err);
+}
+
 int df_prepare_workspace(struct df_context *c, struct df_err *err)
 {
     const struct df_varfiles_request q = {.step = c->doc,
                                           .checkout = c->dirs->source,
                                           .module_dir = c->source.module_dir,
                                           .secret_dir = c->dirs->secret};
-    if (check_oci_mirror(c, err) < 0 || check_backend(c, err) < 0 || remove_data(c, err) < 0 ||
+    if (check_module(c, err) < 0 ||
         df_workspace_prepare(c->doc, &c->tool, c->dirs, c->source.module_dir, &c->workspace, err) <
             0 ||
         df_varfiles_collect(&q, &c->varfiles, err) < 0)

@@ -361,8 +361,13 @@ static bool is_logged_by_tool(const struct run *r, const char *message)
 /* The last line of the log; the tool has printed its changes and errors above it. */
 static void note_end(const struct run *r, int code)
 {
-    bool is_known = code == DF_EXIT_OK || is_logged_by_tool(r, r->context.outcome.message);
-    r->work->note_end(&r->context, is_known);
+    const struct df_context *c = &r->context;
+    bool is_known = code == DF_EXIT_OK || is_logged_by_tool(r, c->outcome.message);
+    if (r->work->note_end)
+        r->work->note_end(c, is_known);
+    else
+        (void)df_output_note(c->output, "dayfly: %s%s%s", c->outcome.reason, is_known ? "" : ": ",
+                             is_known ? "" : c->outcome.message);
 }
 
 /* The spawner may be unreachable until this process must end. */

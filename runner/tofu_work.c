@@ -1,4 +1,4 @@
-/* The row of a run of dayfly: the stages of its actions, and the last line of its log. */
+/* The row of a run of dayfly: the stages of its actions. */
 #include "runner/apply.h"
 #include "runner/emptied.h"
 #include "runner/plan.h"
@@ -22,16 +22,7 @@ static const struct df_step_recipe recipes[] = {
                 df_state_command}},
     {0}};
 
-static void note_end(const struct df_context *c, bool is_known)
-{
-    if (is_known)
-        (void)df_output_note(c->output, "dayfly: %s", c->outcome.reason);
-    else
-        (void)df_output_note(c->output, "dayfly: %s: %s", c->outcome.reason, c->outcome.message);
-}
-
 const struct df_work df_tofu_work = {.recipes = recipes,
                                      .memory_limit = "placement.resources.limits.memory",
                                      .logs_source = true,
-                                     .checks_calls = true,
-                                     .note_end = note_end};
+                                     .checks_calls = true};

@@ -23,6 +23,7 @@ struct df_step_recipe {
 struct df_work {
     /* The member of the step document that makes the step one of this row; NULL: none does. */
     const char *member;
+    const char *runtime;                            /* the same of its runtime.name */
     const struct df_step_recipe *recipes;           /* ended by {0} */
     const char *memory_limit;                       /* what a person raises */
     const struct df_source_advice *source_advice;   /* NULL: that of dayfly */
@@ -50,7 +51,7 @@ struct df_work {
     void (*close)(void *data); /* after the report is freed */
 
     /* Writes the last lines of the log, from c->outcome. is_known: the step succeeded, or the tool
-     * has said why it failed. */
+     * has said why it failed. NULL: one with the reason. */
     void (*note_end)(const struct df_context *c, bool is_known);
 };
 
@@ -65,5 +66,7 @@ extern const struct df_work *const df_works[];
 
 /* Steps of a run of dayfly: plan, plan-destroy, apply, state (tofu_work.c). */
 extern const struct df_work df_tofu_work;
+/* The same of a platform: plan, plan-destroy, apply (platform_work.c). */
+extern const struct df_work df_platform_work;
 
 #endif

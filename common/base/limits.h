@@ -16,9 +16,12 @@
 #define DF_LIMIT_PAGE (4 * DF_MIB)     /* documents of one page of a list, as text */
 #define DF_LIMIT_JSON_DEPTH 64         /* our documents have at most 12 levels */
 #define DF_LIMIT_YAML_NODES 100000     /* an alias bomb is refused, not expanded */
-#define DF_LIMIT_YAML_ANCHORS 256      /* names are looked up one by one */
-#define DF_LIMIT_PHASE_HISTORY 64      /* of a step, which may wait for a lock for days */
-#define DF_LIMIT_NAME 63               /* a DNS label */
+#define DF_LIMIT_MANIFESTS                                                                         \
+    (8 * DF_MIB)                  /* one file; Argo CD's own is 2 MiB, most of it definitions */
+#define DF_LIMIT_YAML_ANCHORS 256 /* names are looked up one by one */
+#define DF_LIMIT_PHASE_HISTORY 64 /* of a step, which may wait for a lock for days */
+#define DF_LIMIT_LOG_PARTS 128    /* pods or tasks of a workflow whose output is kept */
+#define DF_LIMIT_NAME 63          /* a DNS label */
 #define DF_LIMIT_STEP_DOCUMENT                                                                     \
     (64 * DF_MIB) /* claim answer: variables and mounted files included */
 
@@ -212,12 +215,27 @@
 #define DF_LIMIT_KUBE_IDLE 32 /* kept connections of a client: the workers of a large spawner */
 #define DF_TIMEOUT_KUBE_EXEC_MS 30000 /* of an exec plug-in, which may ask a distant server */
 
+/* Actions on a platform */
+#define DF_LIMIT_TERMINATION_LOG ((size_t)4096) /* the kubelet reads no more of it */
+#define DF_LIMIT_PLATFORM_REPORT (16 * DF_MIB)  /* as Markdown: thousands of components */
+#define DF_LIMIT_SPANS 256 /* sent at once: half a KiB each, and collectors take 4 MiB */
+#define DF_LIMIT_METRICS_TEXT (1 * DF_MIB) /* four metrics, of which one has a series a component */
+#define DF_LIMIT_SCRAPE_HEAD (4 * DF_KIB)  /* Prometheus asks with 300 bytes */
+#define DF_LIMIT_INPUT_FILE (1 * DF_MIB) /* dag.yaml with the values of charts: some hundred KiB */
+#define DF_LIMIT_INPUT_FAULTS 100        /* listed at once: more than anybody mends in one go */
+#define DF_LIMIT_COMPONENTS 1000 /* of a DAG: an Application each; platforms have some dozens */
+#define DF_LIMIT_ATTEMPTS 100    /* of one write or sync; the wait before each doubles */
+#define DF_LIMIT_READY_REPLICAS 10000 /* that health.yaml asks for; a cluster has no more pods */
+#define DF_LIMIT_WAIT_SECONDS (7 * 24 * 3600) /* of an action, a sync, a wait for health */
+
 /* Times, in milliseconds unless named otherwise */
 #define DF_TIMEOUT_CONNECT_MS 10000
 #define DF_TIMEOUT_REQUEST_MS 60000
 #define DF_TIMEOUT_STATE_SERVICE_MS 10000 /* of a State Service; its answer is a line */
 #define DF_TIMEOUT_KEY_COMMAND_MS 30000   /* of blobs.keyCommand, which may ask a distant KMS */
 #define DF_TIMEOUT_TERRAKUBE_MS 5000 /* a call of the service to Terrakube: a pass waits for it */
+#define DF_TIMEOUT_TELEMETRY_MS 5000 /* spans, metrics, notices: an action has better to do */
+#define DF_TIMEOUT_SCRAPE_MS 100     /* for a piece of a scrape's head, and to read its answer */
 #define DF_TIMEOUT_SOURCE_MS 5000    /* of a source of secrets: a runner's claim waits for it */
 #define DF_TIMEOUT_LAST_REPORTS_MS 5000   /* time for the last reports when the spawner stops */
 #define DF_TIMEOUT_RUNNER_EXIT_MS 5000    /* from a runner's result.json to its exit */
@@ -288,6 +306,12 @@
 #define DF_LIMIT_STEP_PROCESSES 8192
 #define DF_LIMIT_STEP_MEMORY ((rlim_t)16 * 1024 * DF_MIB)
 #define DF_LIMIT_STEP_OPEN_FILES 16384
+
+/* Platform actions */
+#define DF_LIMIT_PLATFORM_LIST 5000      /* objects of one list in memory: some KiB each as trees */
+#define DF_LIMIT_PLATFORM_DIAGNOSTICS 40 /* lines about the pods of a component */
+#define DF_LIMIT_PLATFORM_OFFENDERS 100  /* objects that break rules, of one kind of rules */
+#define DF_LIMIT_PLATFORM_ORPHANS 200    /* listed by a teardown; the others are counted */
 
 /* Retention */
 #define DF_AUDIT_LEAST_SECONDS (7 * 24 * 3600) /* no younger entry of the audit trail is removed */

@@ -1,3 +1,6 @@
+/*
+ * log.c - lines of the program's own log: what is in each of them, escaped, and written at once.
+ */
 #include "common/base/log.h"
 
 #include <stdarg.h>
@@ -11,11 +14,13 @@ static struct {
     enum df_log_level level;
     bool json;
     const char *component;
-} setup = {DF_LOG_INFO, false, "dayfly"};
+    int fd;
+    char action[32], trace[33], span[17];
+} setup = {.level = DF_LOG_INFO, .component = "dayfly", .fd = STDERR_FILENO};
 
 static _Thread_local struct {
-    char run[128];
-    char step[128];
+    char run[128], step[128];
+    char component[64], span[17];
 } context;
 
 static const char *const level_names[] = {"debug", "info", "warn", "error"};
@@ -39,19 +44,56 @@ int df_log_level_parse(const char *word, enum df_log_level *ret, struct df_err *
                    word);
 }
 
+int df_log_setup_environment(bool json, const char *component, struct df_err *err)
+{
+    const char *level = getenv("LOG_LEVEL"), *format = getenv("LOG_FORMAT");
+    enum df_log_level chosen = DF_LOG_INFO;
+    bool is_json = df_streq(format, "json"), is_known = is_json || df_streq(format, "text");
+    int failed = df_str_empty(level) ? 0 : df_log_level_parse(level, &chosen, err);
+    df_log_setup(chosen, is_known ? is_json : json, component);
+    if (failed)
+        return df_err_wrap(err, "LOG_LEVEL");
+    if (!is_known && !df_str_empty(format))
+        return df_fail(err, DF_ERR_USER, "LOG_FORMAT: \"%s\" is not one of text, json", format);
+    return 0;
+}
+
+void df_log_to(int fd)
+{
+    setup.fd = fd;
+}
+
 void df_log_context(const char *run, const char *step)
 {
     (void)snprintf(context.run, sizeof(context.run), "%s", run ? run : "");
     (void)snprintf(context.step, sizeof(context.step), "%s", step ? step : "");
 }
 
-static void add_escaped(struct df_buf *b, const char *s)
+void df_log_action(const char *action)
+{
+    df_copy(setup.action, sizeof(setup.action), action ? action : "");
+}
+
+void df_log_trace(const char *trace, const char *span)
+{
+    df_copy(setup.trace, sizeof(setup.trace), trace ? trace : "");
+    df_copy(setup.span, sizeof(setup.span), span ? span : "");
+}
+
+void df_log_component(const char *name, const char *span)
+{
+    df_copy(context.component, sizeof(context.component), name ? name : "");
+    df_copy(context.span, sizeof(context.span), span ? span : "");
+}
+
+/* quoted: the text stands in quotes, which must not end in it. */
+static void add_escaped(struct df_buf *b, const char *s, bool quoted)
 {
     bool utf8 = df_is_utf8(s, strlen(s));
     for (; *s; s++) {
         unsigned char c = (unsigned char)*s;
         bool c1 = c == 0xc2 && (unsigned char)s[1] >= 0x80 && (unsigned char)s[1] < 0xa0;
-        if (c == '"' || c == '\\')
+        if (quoted && (c == '"' || c == '\\'))
             (void)df_buf_addf(b, "\\%c", c);
         else if (utf8 && c1) /* an 8-bit control character, which some terminals execute */
             (void)df_buf_addf(b, "\\u%04x", (unsigned char)*++s);
@@ -67,7 +109,7 @@ static void add_field(struct df_buf *b, const char *name, const char *value)
     if (df_str_empty(value))
         return;
     (void)df_buf_addf(b, setup.json ? ",\"%s\":\"" : " %s=\"", name);
-    add_escaped(b, value);
+    add_escaped(b, value, true);
     (void)df_buf_addc(b, '"');
 }
 
@@ -75,11 +117,15 @@ static void build_line(struct df_buf *b, const char *ts, const char *level, cons
 {
     if (setup.json) {
         (void)df_buf_addf(b, "{\"ts\":\"%s\",\"level\":\"%s\"", ts, level);
-        add_field(b, "component", setup.component);
+        add_field(b, "component", *context.component ? context.component : setup.component);
         add_field(b, "msg", msg);
-    } else {
+        add_field(b, "action", setup.action);
+        add_field(b, "trace_id", setup.trace);
+        add_field(b, "span_id", *context.span ? context.span : setup.span);
+    } else { /* a person has one action before his eyes, and no use for ids */
         (void)df_buf_addf(b, "%s %-5s ", ts, level);
-        add_escaped(b, msg);
+        add_escaped(b, msg, false);
+        add_field(b, "component", context.component);
     }
     add_field(b, "run", context.run);
     add_field(b, "step", context.step);
@@ -97,8 +143,8 @@ void df_log(enum df_log_level level, const char *fmt, ...)
     va_end(ap);
     DF_BUF struct df_buf line = DF_BUF_INIT(DF_LIMIT_LOG_RECORD);
     build_line(&line, df_time_format(df_real_us(), ts), level_names[level], msg);
-    /* Nothing sensible can be done when stderr itself fails. */
-    if (!line.failed && write(STDERR_FILENO, line.data, line.len) < 0)
+    /* Nothing sensible can be done when the log itself fails. */
+    if (!line.failed && write(setup.fd, line.data, line.len) < 0)
         return;
 }
 
@@ -117,7 +163,7 @@ void df_log_fatal(const char *msg)
 {
     char line[3 * DF_KIB], ts[DF_TIME_LEN];
     size_t n = render_fatal(line, sizeof(line), df_time_format(df_real_us(), ts), msg);
-    if (write(STDERR_FILENO, line, n) < 0)
+    if (write(setup.fd, line, n) < 0)
         return; /* as in df_log() */
 }
 

@@ -3,7 +3,8 @@
  *
  * Only top-level code logs (main, workers, request loop); library code returns errors.
  * Each line has ts (RFC 3339, microseconds), level, component, msg and the context of the thread
- * (run, step). Values that come from outside are escaped, so that no input can forge a line.
+ * (run, step). Values that come from outside are escaped, so that no input can forge a line; the
+ * message of a text line has its quotes and backslashes as they are.
  * Never pass a secret. Thread rule: any thread; a line is written in one write(2).
  */
 #ifndef DF_BASE_LOG_H
@@ -16,11 +17,28 @@ enum df_log_level { DF_LOG_DEBUG, DF_LOG_INFO, DF_LOG_WARN, DF_LOG_ERROR };
 /* Sets level, format and the component name (borrowed). Before any thread starts. */
 void df_log_setup(enum df_log_level level, bool json, const char *component);
 
+/* The same for a program that people tell by LOG_LEVEL (default info) and LOG_FORMAT (text, json;
+ * default: as json says). Class USER for other words, with the variable's name: the default is set
+ * instead of such a word, and what is right is set as well, so that the fault can be told. */
+int df_log_setup_environment(bool json, const char *component, struct df_err *err) DF_MUST_CHECK;
+/* Writes to this descriptor, which stays the caller's, instead of stderr. Before any thread starts.
+ */
+void df_log_to(int fd);
+
 /* "debug", "info", "warn" or "error"; class USER for other words. */
 int df_log_level_parse(const char *word, enum df_log_level *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Sets the run and step that this thread works on (copied); NULL: none. */
 void df_log_context(const char *run, const char *step);
+
+/* For a program that is one action of a trace: each JSON line has action, trace_id and span_id as
+ * well. All copied; NULL or "": left out. df_log_action() and the trace: before any thread
+ * starts. */
+void df_log_action(const char *action);
+void df_log_trace(const char *trace, const char *span);
+/* What of the action this thread works on: `component` names it instead of the program, and span_id
+ * is this one. Both copied; NULL: the program's name, the span of df_log_trace(). */
+void df_log_component(const char *name, const char *span);
 
 void df_log(enum df_log_level level, const char *fmt, ...) DF_PRINTF(2, 3);
 

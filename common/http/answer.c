@@ -1,7 +1,12 @@
+/*
+ * What an answer says beyond its body, and URLs: first the failure of a status, then parts of a
+ * URL, then times. Each function stands for itself.
+ */
 #include "common/http/http.h"
 
 #include <time.h>
 
+#include "common/base/clock.h"
 #include "common/json/json.h"
 
 static enum df_err_class class_of_status(int status)
@@ -138,4 +143,17 @@ int df_http_date(const char *text, int64_t *ret_real_us)
 int df_http_time(const struct df_http_response *r, int64_t *ret_real_us)
 {
     return df_http_date(r->date, ret_real_us);
+}
+
+/* A Date has the precision of a second and is as old as the answer took. Less than this is no
+ * difference, and an answer that took longer says nothing. */
+#define CLOCK_SLACK_US INT64_C(5000000)
+
+int df_http_clock_ahead(const struct df_http_response *r, int64_t from_us, int64_t *ret_us)
+{
+    int64_t theirs_us = 0, now_us = df_real_us();
+    if (now_us - from_us > CLOCK_SLACK_US / 2 || df_http_time(r, &theirs_us) < 0)
+        return -1;
+    *ret_us = llabs(theirs_us - now_us) > CLOCK_SLACK_US ? theirs_us - now_us : 0;
+    return 0;
 }

@@ -86,6 +86,9 @@ struct df_http_request {
     int64_t timeout_ms; /* whole exchange; 0: DF_TIMEOUT_REQUEST_MS; -1: none (streams) */
     int64_t idle_timeout_ms; /* ends the exchange after this long without a byte; 0: none */
     size_t max_response;     /* 0: DF_LIMIT_HTTP_RESPONSE, with on_data: no limit */
+    /* It is sent on a new connection. On a kept one that breaks before the answer begins, curl
+     * sends any request again, also a POST that the peer has executed. */
+    bool once;
     /* If set, each piece of a 2xx body goes here instead of into the response. If it returns -1 the
      * exchange ends; df_http_send() then returns 0 with stopped set. */
     int (*on_data)(void *arg, const char *bytes, size_t n);
@@ -136,6 +139,11 @@ int df_http_date(const char *text, int64_t *ret_real_us) DF_MUST_CHECK;
 
 /* The time of the header Date, by the peer's clock; -1 if it told none. */
 int df_http_time(const struct df_http_response *r, int64_t *ret_real_us) DF_MUST_CHECK;
+
+/* How far the peer's clock is ahead, in microseconds; 0: not so far that it can be measured.
+ * from_us: when the request was sent. -1: the answer does not tell, or took too long. */
+int df_http_clock_ahead(const struct df_http_response *r, int64_t from_us,
+                        int64_t *ret_us) DF_MUST_CHECK;
 
 /* Returns the host of a URL, without brackets and port. The caller frees; NULL if out of memory. */
 char *df_url_host(const char *url);

@@ -176,6 +176,12 @@ const char *df_json_str(const cJSON *object, const char *path)
     return cJSON_IsString(j) ? j->valuestring : NULL;
 }
 
+const char *df_json_text(const cJSON *object, const char *path)
+{
+    const char *text = df_json_str(object, path);
+    return text ? text : "";
+}
+
 double df_json_num(const cJSON *object, const char *path, double fallback)
 {
     const cJSON *j = df_json_at(object, path);

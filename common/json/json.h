@@ -153,6 +153,8 @@ cJSON *df_json_array_at(cJSON *object, const char *key);
  * cannot be reached. */
 const cJSON *df_json_at(const cJSON *object, const char *path);
 const char *df_json_str(const cJSON *object, const char *path);
+/* The same for what is printed or compared: "" instead of NULL. */
+const char *df_json_text(const cJSON *object, const char *path);
 double df_json_num(const cJSON *object, const char *path, double fallback);
 int64_t df_json_int(const cJSON *object, const char *path, int64_t fallback);
 bool df_json_bool(const cJSON *object, const char *path, bool fallback);

@@ -80,6 +80,7 @@ int df_kube_conn_new(struct df_kube *k, struct df_kube_conn **ret, struct df_err
                                 .ca_pem = c->ca_pem,
                                 .server_name = c->tls_server_name,
                                 .insecure = c->insecure,
+                                .user_agent = c->user_agent,
                                 .proxy = c->proxy_url};
     struct df_kube_conn *conn = calloc(1, sizeof(*conn));
     if (!conn)
@@ -213,20 +214,6 @@ char *df_kube_request_what(const struct df_kube_request *r)
 
 /* ---- the request ---------------------------------------------------------------------------- */
 
-/* The Date of an answer has the precision of a second and is as old as the answer took. Less than
- * this is no difference, and an answer that took longer says nothing; nor does a stream. */
-#define CLOCK_SLACK_US INT64_C(5000000)
-
-static void note_clock(struct df_kube *k, const struct df_http_response *res, int64_t from_us)
-{
-    int64_t theirs_us = 0, now_us = df_real_us();
-    if (now_us - from_us > CLOCK_SLACK_US / 2 || df_http_time(res, &theirs_us) < 0)
-        return;
-    int64_t ahead_us = theirs_us - now_us;
-    bool is_off = llabs(ahead_us) > CLOCK_SLACK_US;
-    __atomic_store_n(&k->clock_ahead_us, is_off ? ahead_us : 0, __ATOMIC_RELAXED);
-}
-
 static int send_once(struct df_kube *k, struct df_kube_conn *conn, const struct df_kube_request *r,
                      const struct df_http_request *req, struct df_http_response *res,
                      struct df_err *err)
@@ -240,8 +227,9 @@ static int send_once(struct df_kube *k, struct df_kube_conn *conn, const struct 
     int64_t from_us = df_real_us();
     if (df_http_send(conn->http, req, res, err) < 0)
         return -1;
-    if (!req->on_data)
-        note_clock(k, res, from_us);
+    int64_t ahead_us;
+    if (!req->on_data && df_http_clock_ahead(res, from_us, &ahead_us) == 0)
+        __atomic_store_n(&k->clock_ahead_us, ahead_us, __ATOMIC_RELAXED);
     return 0;
 }
 

@@ -34,7 +34,8 @@ struct df_kube_config {
     char *ca_file, *ca_pem;
     char *tls_server_name;
     char *proxy_url;
-    bool insecure; /* insecure-skip-tls-verify */
+    bool insecure;          /* insecure-skip-tls-verify */
+    const char *user_agent; /* for audit logs; borrowed; NULL: as of struct df_http_options */
 
     char *token, *token_file;
     char *cert_file, *cert_pem;

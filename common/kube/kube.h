@@ -95,6 +95,7 @@ struct df_kube_patch {
     const cJSON *body;
     const char *manager; /* of the fields; required for APPLY, else it may be NULL */
     bool force;          /* APPLY takes over fields of other managers */
+    bool dry_run;        /* nothing is stored; the answer is what would be */
 };
 int df_kube_patch(struct df_kube *k, const struct df_kube_at *at, const struct df_kube_patch *patch,
                   cJSON **ret, struct df_err *err) DF_MUST_CHECK;
@@ -140,6 +141,13 @@ int df_kube_list(struct df_kube *k, const struct df_kube_at *at,
 /* Any other GET, such as "/version" or "/openid/v1/jwks". */
 int df_kube_get_raw(struct df_kube *k, const char *path, cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
+
+/* Receives a text in pieces; -1 with err ends it. */
+typedef int (*df_kube_text)(void *arg, const char *bytes, size_t n, struct df_err *err);
+/* A GET whose answer is a text, as of the subresource "log". query: as it travels
+ * ("container=workflow"); or NULL. RETRY also if nothing comes for ten seconds. */
+int df_kube_get_text(struct df_kube *k, const struct df_kube_at *at, const char *query,
+                     df_kube_text take, void *arg, struct df_err *err) DF_MUST_CHECK;
 
 /* What the server's clock is ahead of ours, in microseconds; negative: behind. By the last answer
  * that said it; 0 up to five seconds. For times that the cluster writes: a node's clock is taken to

@@ -74,6 +74,7 @@ int df_kube_patch(struct df_kube *k, const struct df_kube_at *at, const struct d
     df_kube_query(&query, "fieldManager", patch->manager);
     df_kube_query(&query, "force",
                   patch->type == DF_KUBE_PATCH_APPLY && patch->force ? "true" : NULL);
+    df_kube_query(&query, "dryRun", patch->dry_run ? "All" : NULL);
     if (need_name(at, "patch", err) < 0 || df_buf_check(&query, err) < 0)
         return -1;
     struct df_kube_request r = {.verb = "patch",
@@ -118,6 +119,37 @@ int df_kube_get_raw(struct df_kube *k, const char *path, cJSON **ret, struct df_
 {
     struct df_kube_request r = {.verb = "get", .method = "GET", .path = path};
     return df_kube_request_json(k, &r, ret, err);
+}
+
+struct text {
+    df_kube_text take;
+    void *arg;
+    struct df_err why; /* how take() failed */
+};
+
+static int on_text(void *arg, const char *bytes, size_t n)
+{
+    struct text *t = arg;
+    return t->take(t->arg, bytes, n, &t->why);
+}
+
+int df_kube_get_text(struct df_kube *k, const struct df_kube_at *at, const char *query,
+                     df_kube_text take, void *arg, struct df_err *err)
+{
+    struct text t = {.take = take, .arg = arg};
+    const struct df_kube_request r = {.verb = "get",
+                                      .method = "GET",
+                                      .at = at,
+                                      .query = query,
+                                      .accept = "text/plain",
+                                      .timeout_ms = -1,
+                                      .idle_timeout_ms = 10000,
+                                      .on_data = on_text,
+                                      .arg = &t};
+    DF_HTTP_RESPONSE struct df_http_response res = {0};
+    if (df_kube_request(k, &r, &res, err) < 0)
+        return -1;
+    return res.stopped ? df_err_pass(err, &t.why) : 0;
 }
 
 int df_kube_time(struct df_kube *k, int64_t *ret_real_us, struct df_err *err)

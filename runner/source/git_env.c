@@ -171,13 +171,22 @@ static int add_ssh_options(const struct df_git *g, const char *pattern, const ch
                : add_ssh_path(b, "UserKnownHostsFile", hosts, err);
 }
 
-/* config: all that ssh reads. */
+/* This very program becomes ssh: git would run a command of more than one word by a shell. */
+static int add_ssh_helper(struct df_git *g, const char *config, struct df_err *err)
+{
+    DF_FREE char *self = NULL;
+    if (df_process_own_path(&self, err) < 0)
+        return -1;
+    (void)df_strs_set_env(&g->env, "GIT_SSH", self);
+    (void)df_strs_set_env(&g->env, "GIT_SSH_VARIANT", "ssh");
+    (void)df_strs_set_env(&g->env, DF_SSH_CONFIG_ENV, config);
+    return df_strs_check(&g->env, err);
+}
+
+/* Tools know the command, and add to it. */
 static int add_ssh_command(struct df_git *g, const char *config, struct df_err *err)
 {
-    DF_FREE char *path = NULL, *command = NULL;
-    if (df_fetch_private_file(g->fetch, "sshconfig", config, &path, err) < 0)
-        return -1;
-    command = df_strf("ssh -F '%s'", path);
+    DF_FREE char *command = df_strf("ssh -F '%s'", config);
     if (!command)
         return df_fail_oom(err);
     (void)df_strs_set_env(&g->env, "GIT_SSH_COMMAND", command);
@@ -217,9 +226,9 @@ static int write_key(const struct df_fetch *f, const char *key, char **ret, stru
     return result;
 }
 
-/* Also for an https source, whose submodules may use ssh. after: what follows in the
- * configuration. */
-static int add_ssh(struct df_git *g, const char *pattern, const char *after, struct df_err *err)
+/* A file with all that ssh reads. after: what follows in it. */
+static int configure_ssh(struct df_git *g, const char *pattern, const char *after, char **ret,
+                         struct df_err *err)
 {
     const struct df_source_spec *s = g->fetch->spec;
     DF_BUF struct df_buf config = DF_BUF_INIT(32 * 1024);
@@ -231,18 +240,22 @@ static int add_ssh(struct df_git *g, const char *pattern, const char *after, str
         add_ssh_options(g, pattern, key ? key : "/dev/null", hosts, &config, err) < 0)
         return -1;
     (void)df_buf_adds(&config, after);
-    return df_buf_check(&config, err) < 0 ? -1 : add_ssh_command(g, df_buf_str(&config), err);
+    return df_buf_check(&config, err) < 0
+               ? -1
+               : df_fetch_private_file(g->fetch, "sshconfig", df_buf_str(&config), ret, err);
 }
 
+/* Also for an https source, whose submodules may use ssh. */
 static int add_ssh_of_source(struct df_git *g, struct df_err *err)
 {
+    DF_FREE char *config = NULL;
     const struct df_source_spec *s = g->fetch->spec;
     if (s->scheme == DF_SCHEME_SSH && check_ssh(g->fetch, err) < 0)
         return -1;
     if (s->scheme == DF_SCHEME_SSH && !s->known_hosts)
         df_fetch_note(g->fetch, "no known hosts are configured: whichever key %s has is accepted",
                       s->host);
-    return add_ssh(g, "*", "", err);
+    return configure_ssh(g, "*", "", &config, err) < 0 ? -1 : add_ssh_helper(g, config, err);
 }
 
 int df_git_open(const struct df_fetch *f, struct df_git *ret, struct df_err *err)
@@ -300,11 +313,13 @@ static int share_ssh(struct df_git *g, struct df_err *err)
     static const char others[] = "Match all\n"
                                  "Include ~/.ssh/config\n"
                                  "Include /etc/ssh/ssh_config\n";
-    DF_FREE char *host = NULL;
+    DF_FREE char *host = NULL, *config = NULL;
     if (df_strs_get_env(&g->env, "GIT_SSH_COMMAND"))
         return 0;
     host = df_source_host(g->fetch->spec->url);
-    return host ? add_ssh(g, host, others, err) : df_fail_oom(err);
+    if (df_check_alloc(host, err) < 0 || configure_ssh(g, host, others, &config, err) < 0)
+        return -1;
+    return add_ssh_command(g, config, err);
 }
 
 int df_source_share(const cJSON *source, const char *private_dir, struct df_strs *env,

@@ -74,11 +74,13 @@ int df_tree_digest_listed(const char *directory, struct df_listing *listing, cha
 /* The same over all of it. */
 int df_tree_digest_all(const char *directory, char ret[65], struct df_err *err) DF_MUST_CHECK;
 
-/* To ask for a user name or password git starts this very program, with this variable set to the
- * file that has the answer. A program that calls df_source_fetch() therefore begins its main() with
- * `if (df_source_is_askpass()) return df_source_askpass(argc, argv);`. */
+/* git starts this very program: to ask for a user name or password, with the first variable set to
+ * the file that has the answer, and as ssh, with the second one set to the file that configures it.
+ * A program that calls df_source_fetch() therefore begins its main() with
+ * `if (df_source_is_helper()) return df_source_help(argc, argv);`. */
 #define DF_ASKPASS_ENV "DAYFLY_ASKPASS"
-bool df_source_is_askpass(void);
-int df_source_askpass(int argc, char **argv);
+#define DF_SSH_CONFIG_ENV "DAYFLY_SSH_CONFIG"
+bool df_source_is_helper(void);
+int df_source_help(int argc, char **argv);
 
 #endif

@@ -25,6 +25,9 @@ static const struct {
                            .title = "Terraform v",
                            .hcl = DF_HCL_TERRAFORM,
                            .plan_variables = &v1_10},
+    [DF_TOOL_PLATFORM] = {.name = "platform",
+                          .program = "dayfly-platform",
+                          .title = "dayfly-platform "},
 };
 
 const char *df_tool_kind_name(enum df_tool_kind kind)
@@ -51,7 +54,7 @@ int df_tool_kind_parse(const char *name, enum df_tool_kind *ret, struct df_err *
         }
     }
     return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                          "runtime.name: \"%.40s\" is not opentofu or terraform", name);
+                          "runtime.name: \"%.40s\" is not opentofu, terraform or platform", name);
 }
 
 void df_tool_free(struct df_tool *t)
@@ -60,7 +63,8 @@ void df_tool_free(struct df_tool *t)
     t->path = NULL;
 }
 
-/* "OpenTofu v1.12.6" or "Terraform v1.11.4" at the beginning of a line. */
+/* "OpenTofu v1.12.6", "Terraform v1.11.4" or "dayfly-platform 0.1.0" at the beginning of a
+ * line. */
 int df_tool_parse_banner(const char *text, struct df_tool *ret, struct df_err *err)
 {
     for (const char *line = text; line; line = strchr(line, '\n')) {
@@ -68,7 +72,7 @@ int df_tool_parse_banner(const char *text, struct df_tool *ret, struct df_err *e
         for (size_t i = 0; i < DF_TOOL_KINDS; i++) {
             if (!df_starts_with(line, kinds[i].title))
                 continue;
-            const char *word = line + strlen(kinds[i].title) - 1;
+            const char *word = line + strlen(kinds[i].title);
             DF_FREE char *version = strndup(word, strcspn(word, " \r\n"));
             if (!version)
                 return df_fail_oom(err);
@@ -76,7 +80,8 @@ int df_tool_parse_banner(const char *text, struct df_tool *ret, struct df_err *e
             return df_version_parse(version, &ret->version, err);
         }
     }
-    return df_fail(err, DF_ERR_USER, "its `version` names neither OpenTofu nor Terraform");
+    return df_fail(err, DF_ERR_USER,
+                   "its `version` names neither OpenTofu nor Terraform nor dayfly-platform");
 }
 
 char *df_tool_print_banner(const struct df_tool *t)
@@ -95,6 +100,11 @@ const char *df_tool_command_name(const struct df_tool *t, const char *command,
 static bool has_since(const struct df_tool *t, const struct df_version *first)
 {
     return first && df_version_compare(&t->version, first) >= 0;
+}
+
+bool df_tool_runs_modules(const struct df_tool *t)
+{
+    return t->kind < DF_TOOL_MODULE_KINDS;
 }
 
 bool df_tool_has_json_into(const struct df_tool *t)

@@ -1,6 +1,6 @@
 /*
- * tool.h - the tool of a step, OpenTofu or Terraform: its names, and what differs between the two
- * and between their versions. toolchain.h finds one.
+ * tool.h - the tool of a step, OpenTofu, Terraform or dayfly-platform: its names, and what differs
+ * between them and between their versions. toolchain.h finds one.
  *
  * Thread rule: pure functions, any thread.
  */
@@ -12,10 +12,12 @@
 #include "common/json/json.h"
 #include "runner/tofu/version.h"
 
-enum df_tool_kind { DF_TOOL_OPENTOFU, DF_TOOL_TERRAFORM };
-#define DF_TOOL_KINDS 2
+enum df_tool_kind { DF_TOOL_OPENTOFU, DF_TOOL_TERRAFORM, DF_TOOL_PLATFORM };
+#define DF_TOOL_KINDS 3
+#define DF_TOOL_MODULE_KINDS 2 /* the first so many run modules; a step that names none gets one */
 
-/* "opentofu", "terraform"; the program's file: "tofu", "terraform". */
+/* "opentofu", "terraform", "platform"; the program's file: "tofu", "terraform",
+ * "dayfly-platform". */
 const char *df_tool_kind_name(enum df_tool_kind kind);
 const char *df_tool_kind_program(enum df_tool_kind kind);
 enum df_hcl_tool df_tool_kind_hcl(enum df_tool_kind kind);
@@ -55,6 +57,8 @@ char *df_tool_print_banner(const struct df_tool *t);
 const char *df_tool_command_name(const struct df_tool *t, const char *command,
                                  char out[DF_TOOL_COMMAND_TEXT]);
 
+/* True if the source is a module of the tool, with state, providers and variables. */
+bool df_tool_runs_modules(const struct df_tool *t);
 /* True if the tool has -json-into, which writes the events to a file and the text to standard
  * output. */
 bool df_tool_has_json_into(const struct df_tool *t);

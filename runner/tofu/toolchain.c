@@ -276,15 +276,15 @@ int df_toolchain_find_any(const struct df_tool_request *r, struct df_tool *ret, 
 {
     struct df_err first = {0};
     struct df_tool_request one = *r;
-    size_t tries = r->is_local ? DF_TOOL_KINDS : 2 * DF_TOOL_KINDS;
+    size_t tries = r->is_local ? DF_TOOL_MODULE_KINDS : 2 * DF_TOOL_MODULE_KINDS;
     for (size_t i = 0; i < tries; i++) {
         struct df_err why = {0};
-        one.is_local = i < DF_TOOL_KINDS;
-        one.kind = (enum df_tool_kind)(i % DF_TOOL_KINDS);
+        one.is_local = i < DF_TOOL_MODULE_KINDS;
+        one.kind = (enum df_tool_kind)(i % DF_TOOL_MODULE_KINDS);
         if (df_toolchain_find(&one, ret, &why) == 0)
             return 0;
         bool is_final = !df_streq(why.reason, "ToolMissing");
-        if (is_final || i == 0 || i == DF_TOOL_KINDS)
+        if (is_final || i == 0 || i == DF_TOOL_MODULE_KINDS)
             first = why;
         if (is_final)
             break;

@@ -9,53 +9,66 @@
 #include "common/base/clock.h"
 #include "common/base/parse.h"
 #include "spawner/http/server.h"
-#include "spawner/model/recipe.h"
 
 #define HEARTBEAT_MS 15000
 #define CLIENT_CHECK_MS 1000 /* how often a waiting stream checks its client */
 
 _Static_assert(1 + DF_RECIPE_STEPS <= DF_JOURNAL_NAMES, "a run and its steps");
 
-/* Subscribes f, which has the run's name. */
-static int subscribe_to_run(struct df_follower *f, const cJSON *run, bool streams,
-                            struct df_err *err)
+static int name_steps(struct df_follower *f, const cJSON *doc, struct df_err *err)
 {
-    const struct df_recipe *recipe = df_recipe_of(run);
-    char steps[DF_RECIPE_STEPS][64];
-    const char *names[1 + DF_RECIPE_STEPS] = {f->run};
-    for (size_t i = 0; i < recipe->count; i++) {
-        if (df_model_name(f->run, recipe->steps[i].name, steps[i], err) < 0)
-            return -1;
-        names[1 + i] = steps[i];
+    const struct df_recipe *recipe = df_recipe_of(doc);
+    if (f->kind == DF_KIND_TASK_ACTION) {
+        df_copy(f->steps[f->step_count++], sizeof(f->steps[0]), f->name);
+        return 0;
     }
-    df_subscribe(f->s->journal, &f->subscription, names, 1 + recipe->count, streams);
+    for (; f->step_count < recipe->count; f->step_count++)
+        if (df_model_name(f->name, recipe->steps[f->step_count].name, f->steps[f->step_count],
+                          err) < 0)
+            return -1;
     return 0;
 }
 
-int df_follower_init(struct df_follower *f, const struct df_request *req, const cJSON *run,
-                     bool streams, struct df_err *err)
+static void subscribe(struct df_follower *f, bool streams)
 {
+    const char *names[1 + DF_RECIPE_STEPS] = {f->name};
+    for (size_t i = 0; i < f->step_count; i++)
+        names[1 + i] = f->steps[i];
+    df_subscribe(f->s->journal, &f->subscription, names, f->name[0] ? 1 + f->step_count : 0,
+                 streams);
+}
+
+int df_follower_init(struct df_follower *f, const struct df_request *req, enum df_kind kind,
+                     const cJSON *doc, bool streams, struct df_err *err)
+{
+    const char *uid = df_json_str(doc, "metadata.uid");
     if (df_connections_follow(req->api->connections, df_request_connection(req), err) < 0)
         return -1;
-    *f = (struct df_follower){.api = req->api, .s = req->s, .req = req, .sent_ms = df_mono_ms()};
-    if (!run) {
-        df_subscribe(f->s->journal, &f->subscription, NULL, 0, false);
-        return 0;
+    *f = (struct df_follower){
+        .api = req->api, .s = req->s, .req = req, .kind = kind, .sent_ms = df_mono_ms()};
+    if (doc) {
+        df_copy(f->name, sizeof(f->name), df_json_str(doc, "metadata.name"));
+        df_copy(f->uid, sizeof(f->uid), uid ? uid : "");
     }
-    const char *uid = df_json_str(run, "metadata.uid");
-    (void)snprintf(f->run, sizeof(f->run), "%s", df_json_str(run, "metadata.name"));
-    (void)snprintf(f->run_uid, sizeof(f->run_uid), "%s", uid ? uid : "");
-    return subscribe_to_run(f, run, streams, err);
+    if (doc && name_steps(f, doc, err) < 0)
+        return -1;
+    subscribe(f, streams);
+    return 0;
 }
 
 int df_follower_look(struct df_follower *f, const cJSON **ret, struct df_err *err)
 {
-    if (df_store_look_for(f->s->store, DF_KIND_RUN, f->run, ret, err) < 0)
+    if (df_store_look_for(f->s->store, f->kind, f->name, ret, err) < 0)
         return -1;
     const char *uid = df_json_str(*ret, "metadata.uid");
-    if (*ret && !df_streq(uid ? uid : "", f->run_uid))
+    if (*ret && !df_streq(uid ? uid : "", f->uid))
         df_shared_drop(DF_TAKE(*ret));
     return 0;
+}
+
+bool df_follower_is_final(const struct df_follower *f, const cJSON *doc)
+{
+    return f->kind == DF_KIND_RUN ? df_run_is_final(doc) : df_task_is_final(doc);
 }
 
 void df_follower_end(struct df_follower *f)
@@ -116,11 +129,25 @@ void df_sse_event(struct df_buf *out, const char *id, const char *name, const ch
     (void)df_buf_addf(out, "data: %s\n\n", data);
 }
 
-int df_sse_end(struct df_buf *out, const cJSON *run)
+static cJSON *end_of_run(const cJSON *run)
 {
-    DF_JSON cJSON *end = df_json_object(DF_STR("phase", run ? df_run_phase(run) : "Deleted"),
-                                        DF_STR("reason", df_json_str(run, "status.reason")),
-                                        DF_STR("message", df_json_str(run, "status.message")));
+    return df_json_object(DF_STR("phase", df_run_phase(run)),
+                          DF_STR("reason", df_json_str(run, "status.reason")),
+                          DF_STR("message", df_json_str(run, "status.message")));
+}
+
+static cJSON *end_of_task(const cJSON *task)
+{
+    return df_json_object(DF_STR("phase", df_task_succeeded(task) ? "Succeeded" : "Failed"),
+                          DF_STR("reason", df_task_reason(task)),
+                          DF_STR("message", df_task_message(task)));
+}
+
+int df_sse_end(struct df_buf *out, enum df_kind kind, const cJSON *doc)
+{
+    DF_JSON cJSON *end = !doc                  ? df_json_object(DF_STR("phase", "Deleted"))
+                         : kind == DF_KIND_RUN ? end_of_run(doc)
+                                               : end_of_task(doc);
     DF_FREE char *text = df_json_print(end);
     if (!text)
         return -1;

@@ -11,24 +11,32 @@
 #include "common/base/buf.h"
 #include "spawner/http/request.h"
 #include "spawner/journal/journal.h"
+#include "spawner/model/recipe.h"
 
 struct df_follower {
     struct df_api *api;
     struct df_spawner *s;
     const struct df_request *req; /* lives until its response has ended */
-    char run[64];                 /* its name */
-    char run_uid[64];
+    /* The document that is followed, a run or a TaskAction; no name: all documents are. */
+    enum df_kind kind;
+    char name[64], uid[64];
+    /* The TaskActions of it: those of the run's recipe, or the TaskAction itself. */
+    char steps[DF_RECIPE_STEPS][64];
+    size_t step_count;
     struct df_subscription subscription;
     int64_t sent_ms; /* monotonic: the last time that something was sent */
 };
 
 /* Fails with LIMIT TooManyRequests if the caller has as many streams as it may. Subscribes to the
- * run and the steps of its recipe, and (streams) to the streams of these steps;
- * run NULL: to all documents. */
-int df_follower_init(struct df_follower *f, const struct df_request *req, const cJSON *run,
-                     bool streams, struct df_err *err) DF_MUST_CHECK;
-/* A reference to the run; *ret: NULL if it was deleted, also if another one has its name since. */
+ * document, a run or a TaskAction, and to its steps, and (streams) to the streams of these steps;
+ * doc NULL: to all documents. */
+int df_follower_init(struct df_follower *f, const struct df_request *req, enum df_kind kind,
+                     const cJSON *doc, bool streams, struct df_err *err) DF_MUST_CHECK;
+/* A reference to the document; *ret: NULL if it was deleted, also if another one has its name
+ * since. */
 int df_follower_look(struct df_follower *f, const cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* Does the document, as it was looked at, change no more? */
+bool df_follower_is_final(const struct df_follower *f, const cJSON *doc);
 /* Ends the subscription. */
 void df_follower_end(struct df_follower *f);
 
@@ -43,9 +51,9 @@ uint64_t df_follower_mark(const struct df_follower *f);
 
 /* Appends an event. id and name may be NULL; data must not contain a line break. */
 void df_sse_event(struct df_buf *out, const char *id, const char *name, const char *data);
-/* Appends the last event of a run's stream: `end` with {"phase", "reason", "message"}. run NULL: it
- * was deleted. */
-int df_sse_end(struct df_buf *out, const cJSON *run);
+/* Appends the last event of the stream of a run or TaskAction: `end` with {"phase", "reason",
+ * "message"}. doc NULL: it was deleted. */
+int df_sse_end(struct df_buf *out, enum df_kind kind, const cJSON *doc);
 
 /* Appends n bytes as the content of a JSON string; NUL and bytes that are not UTF-8 become U+FFFD.
  * Returns whether there are none of these. */

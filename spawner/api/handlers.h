@@ -79,6 +79,7 @@ DF_HANDLER(df_unlock_step_state);
 /* run_log.c, run_watch.c */
 DF_HANDLER(df_get_run_log);
 DF_HANDLER(df_get_run_events);
+DF_HANDLER(df_get_taskaction_log);
 DF_HANDLER(df_watch_run);
 
 /* taskactions.c */

@@ -6,19 +6,22 @@
 #include "spawner/requests/leftovers.h"
 #include "spawner/steps/steps.h"
 
+/* A runner that came so far had something to say; a workflow, if its output was read. */
+static bool had_log(const cJSON *task)
+{
+    return df_task_timeline(task, "sourced", 0) || df_json_at(task, "status.logParts");
+}
+
 /* *ret: a reference to the newest of these steps that had a log and has none; or NULL, also if any
  * has one. */
 static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, const cJSON **ret,
                         struct df_err *err)
 {
     DF_SHARED const cJSON *removed = NULL;
-    const char *run = df_json_str(steps->run, "metadata.name");
     for (size_t i = steps->first; i < steps->end; i++) {
         DF_SHARED const cJSON *task = NULL;
-        char name[64];
         int64_t size = 0;
-        if (df_model_name(run, steps->recipe->steps[i].name, name, err) < 0 ||
-            df_store_look_for(s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0)
+        if (df_store_look_for(s->store, DF_KIND_TASK_ACTION, steps->names[i], &task, err) < 0)
             return -1;
         if (!task)
             continue;
@@ -26,8 +29,7 @@ static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, 
             return -1;
         if (size)
             return 0;
-        /* A runner that came so far had something to say. */
-        if (df_task_is_final(task) && df_task_timeline(task, "sourced", 0)) {
+        if (df_task_is_final(task) && had_log(task)) {
             df_shared_drop(removed);
             removed = DF_TAKE(task);
         }
@@ -36,7 +38,7 @@ static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, 
     return 0;
 }
 
-static int fail_removed(struct df_spawner *s, const cJSON *run, const cJSON *task,
+static int fail_removed(struct df_spawner *s, const char *name, const cJSON *task,
                         struct df_err *err)
 {
     DF_SHARED const cJSON *executor = NULL;
@@ -45,7 +47,6 @@ static int fail_removed(struct df_spawner *s, const cJSON *run, const cJSON *tas
         (void)df_store_look_by_uid(s->store, DF_KIND_EXECUTOR, uid, &executor, NULL);
     int64_t age_us = df_retained_of(s->config, executor).logs_us;
     int64_t now_us = df_real_us(), until_us = df_task_ended_at(task, now_us) + age_us;
-    const char *name = df_json_str(run, "metadata.name");
     bool has_own = df_json_str(executor, "spec.retention.logs") != NULL;
     char time[DF_TIME_LEN];
     bool is_over = age_us && until_us <= now_us;
@@ -78,7 +79,7 @@ int df_log_check_kept(struct df_spawner *s, const struct df_log_steps *steps, st
                    ? -1
                    : df_err_wrap(err,
                                  "the log of %s cannot be read now: the storage does not answer",
-                                 df_json_str(steps->run, "metadata.name"));
+                                 steps->owner);
     }
-    return removed ? fail_removed(s, steps->run, removed, err) : 0;
+    return removed ? fail_removed(s, steps->owner, removed, err) : 0;
 }

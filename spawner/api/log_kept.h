@@ -2,13 +2,12 @@
 #ifndef DF_API_LOG_KEPT_H
 #define DF_API_LOG_KEPT_H
 
-#include "spawner/model/recipe.h"
 #include "spawner/spawner.h"
 
-/* Some steps of a run: those of its recipe from first on, before end. */
+/* Some steps of a run, or a TaskAction alone: those of these names from first on, before end. */
 struct df_log_steps {
-    const cJSON *run;
-    const struct df_recipe *recipe;
+    const char *owner; /* name of the run or TaskAction */
+    const char (*names)[64];
     size_t first, end;
 };
 

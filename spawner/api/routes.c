@@ -108,6 +108,7 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/taskactions", WRITE, df_create_document, OF(TASK_ACTION), DOCUMENT,
           AUDIT("create", "TaskAction")),
     ROUTE("GET", "/v1/taskactions/{name}", READ, df_get_document, OF(TASK_ACTION), ANY_REPLICA),
+    ROUTE("GET", "/v1/taskactions/{name}/log", READ, df_get_taskaction_log, .query = "follow"),
     ROUTE("DELETE", "/v1/taskactions/{name}", WRITE, df_delete_taskaction,
           AUDIT("delete", "TaskAction")),
     ROUTE("POST", "/v1/taskactions/{name}/cancel", WRITE, df_cancel_taskaction, JSON,

@@ -1,9 +1,10 @@
 /*
  * run_log.c - the log and the events of a run: those of its steps one after the other, or of one
- * step (?step=plan); as they are now, or as server-sent events until the run is final. The event
- * `complete` says that a step's stream was sent completely, so that a client can show what the step
- * led to. Read next_piece() first: it calls read_run(), which sends a piece or moves to the next
- * step, and waits if there was nothing new.
+ * step (?step=plan); or of a TaskAction alone. They come as they are now, or as server-sent events
+ * until the document is final. The event `complete` says that a step's stream was sent completely,
+ * so that a client can show what the step led to. Read next_piece() first: it calls
+ * read_document(), which sends a piece or moves to the next step, and waits if there was nothing
+ * new.
  */
 #include "common/base/clock.h"
 #include "common/base/parse.h"
@@ -22,10 +23,9 @@ struct log_source {
     struct df_follower follower;
     enum df_stream stream;
     bool follow;
-    const struct df_recipe *recipe;
-    size_t step; /* index of the current step; the count of steps: all were sent */
+    size_t step; /* index in follower.steps; their count: all were sent */
     size_t end;  /* index after the last step to send */
-    char step_name[64];
+    const char *step_name;
     char step_uid[64]; /* of the current step; "" while it does not exist */
     bool complete;     /* the current step has ended: its stream does not grow any more */
     int64_t offset;
@@ -40,15 +40,13 @@ static void free_source(struct df_stream_source *source)
     free(l);
 }
 
-static int set_step(struct log_source *l, size_t step)
+static void set_step(struct log_source *l, size_t step)
 {
-    step = step >= l->end ? l->recipe->count : step;
-    l->step = step;
+    size_t count = l->follower.step_count;
+    l->step = step >= l->end ? count : step;
+    l->step_name = l->step < count ? l->follower.steps[l->step] : NULL;
     l->offset = 0;
     l->step_uid[0] = '\0';
-    return step == l->recipe->count
-               ? 0
-               : df_model_name(l->follower.run, l->recipe->steps[step].name, l->step_name, NULL);
 }
 
 /* Reads uid and completeness of the current step, if it exists. */
@@ -57,7 +55,7 @@ static int read_current_step(struct log_source *l)
     struct df_err err = {0};
     DF_SHARED const cJSON *task = NULL;
     l->complete = false;
-    if (l->step == l->recipe->count)
+    if (!l->step_name)
         return 0;
     if (df_store_look_for(l->follower.s->store, DF_KIND_TASK_ACTION, l->step_name, &task, &err) < 0)
         return -1;
@@ -155,9 +153,9 @@ static int add_piece(struct log_source *l, struct df_buf *out)
 
 /* ---- the source ---- */
 
-static int send_end(const struct log_source *l, struct df_buf *out, const cJSON *run)
+static int send_end(const struct log_source *l, struct df_buf *out, const cJSON *doc)
 {
-    return l->follow && df_sse_end(out, run) < 0 ? -1 : 0;
+    return l->follow && df_sse_end(out, l->follower.kind, doc) < 0 ? -1 : 0;
 }
 
 /* The current step's stream was sent completely. Returns 1 if an event for the client says so. */
@@ -175,18 +173,18 @@ static int send_complete(const struct log_source *l, struct df_buf *out)
 
 enum found { FOUND_END, FOUND_PIECE, FOUND_NEXT_STEP, FOUND_NOTHING };
 
-static int read_run(struct log_source *l, struct df_buf *out, enum found *ret)
+static int read_document(struct log_source *l, struct df_buf *out, enum found *ret)
 {
     struct df_err err = {0};
-    DF_SHARED const cJSON *run = NULL;
-    /* The run first: if it is final, all its steps exist and none grows. */
-    if (df_follower_look(&l->follower, &run, &err) < 0)
+    DF_SHARED const cJSON *doc = NULL;
+    /* The document first: if it is final, all its steps exist and none grows. */
+    if (df_follower_look(&l->follower, &doc, &err) < 0)
         return -1;
-    if (!run) { /* its steps are gone, too, or another run's */
+    if (!doc) { /* its steps are gone, too, or another one's */
         *ret = FOUND_END;
         return send_end(l, out, NULL);
     }
-    bool final = df_run_is_final(run);
+    bool final = df_follower_is_final(&l->follower, doc);
     if (read_current_step(l) < 0)
         return -1;
     l->complete = l->complete || final;
@@ -196,14 +194,15 @@ static int read_run(struct log_source *l, struct df_buf *out, enum found *ret)
     *ret = moved ? FOUND_PIECE : FOUND_NOTHING;
     if (moved)
         return 0;
-    if (l->step < l->recipe->count && (l->complete || !l->follow)) {
+    if (l->step_name && (l->complete || !l->follow)) {
         int sent = send_complete(l, out);
         *ret = sent ? FOUND_PIECE : FOUND_NEXT_STEP;
-        return sent < 0 ? -1 : set_step(l, l->step + 1);
+        set_step(l, l->step + 1);
+        return sent < 0 ? -1 : 0;
     }
-    if (l->step == l->recipe->count && (final || !l->follow || l->end < l->recipe->count)) {
+    if (!l->step_name && (final || !l->follow || l->end < l->follower.step_count)) {
         *ret = FOUND_END;
-        return send_end(l, out, run);
+        return send_end(l, out, doc);
     }
     return 0;
 }
@@ -214,7 +213,7 @@ static int next_piece(struct df_stream_source *source, struct df_buf *out)
     for (;;) {
         enum found found = FOUND_END;
         uint64_t mark = df_follower_mark(&l->follower);
-        if (read_run(l, out, &found) < 0)
+        if (read_document(l, out, &found) < 0)
             return -1;
         if (found == FOUND_PIECE && out->len == 0)
             continue;
@@ -228,30 +227,29 @@ static int next_piece(struct df_stream_source *source, struct df_buf *out)
     }
 }
 
-/* Continues after the client's last event ("net-1-plan:1234"). An id that does not belong to this
- * run's steps is ignored. */
+/* Continues after the client's last event ("net-1-plan:1234"). An id that does not belong to these
+ * steps is ignored. */
 static void resume_at(struct log_source *l, const char *id)
 {
     const char *colon = id ? strrchr(id, ':') : NULL;
     int64_t offset = 0;
     if (!colon || df_parse_i64(colon + 1, 0, INT64_MAX, &offset, NULL) < 0)
         return;
-    for (size_t i = 0; i < l->recipe->count; i++) {
-        char name[64];
-        if (df_model_name(l->follower.run, l->recipe->steps[i].name, name, NULL) < 0 ||
-            strlen(name) != (size_t)(colon - id) || strncmp(name, id, strlen(name)) != 0)
+    for (size_t i = 0; i < l->follower.step_count; i++) {
+        const char *name = l->follower.steps[i];
+        if (strlen(name) != (size_t)(colon - id) || strncmp(name, id, strlen(name)) != 0)
             continue;
-        (void)set_step(l, i);
+        set_step(l, i);
         l->offset = offset;
     }
 }
 
-static int refuse_step(const struct log_source *l, const char *word, struct df_err *err)
+static int refuse_step(const struct df_recipe *r, const char *run, const char *word,
+                       struct df_err *err)
 {
-    const struct df_recipe *r = l->recipe;
     DF_BUF struct df_buf names = DF_BUF_INIT(256);
     if (r->count == 0)
-        return df_fail(err, DF_ERR_USER, "?step=%.64s: run %s has no steps", word, l->follower.run);
+        return df_fail(err, DF_ERR_USER, "?step=%.64s: run %s has no steps", word, run);
     for (size_t i = 0; i < r->count; i++)
         (void)df_buf_addf(&names, "%s%s",
                           i == 0              ? ""
@@ -262,54 +260,74 @@ static int refuse_step(const struct log_source *l, const char *word, struct df_e
                    names.data, r->count > 1 ? "" : ", the run has no other");
 }
 
-static int read_step(const struct df_request *req, struct log_source *l, struct df_err *err)
+/* Which steps of the document are asked for. */
+static int read_step(const struct df_request *req, const cJSON *doc, struct log_source *l,
+                     struct df_err *err)
 {
     const char *word = df_request_query(req, "step");
-    size_t step = 0, count = l->recipe->count;
-    while (word && step < count && !df_streq(word, l->recipe->steps[step].name))
-        step++;
-    if (word && step == count)
-        return refuse_step(l, word, err);
-    l->end = word ? step + 1 : count;
-    if (set_step(l, step) < 0)
-        return df_fail(err, DF_ERR_USER, "run name %s: is too long", l->follower.run);
+    size_t step = 0;
+    l->end = l->follower.step_count;
+    if (word) {
+        const struct df_recipe *recipe = df_recipe_of(doc);
+        while (step < recipe->count && !df_streq(word, recipe->steps[step].name))
+            step++;
+        if (step == recipe->count)
+            return refuse_step(recipe, l->follower.name, word, err);
+        l->end = step + 1;
+    }
+    set_step(l, step);
     return 0;
 }
 
-static int respond_stream(struct df_request *req, struct df_response *res, enum df_stream stream,
-                          const char *plain_type, struct df_err *err)
+struct asked {
+    enum df_kind kind;
+    enum df_stream stream;
+    const char *type; /* of an answer that is not followed */
+};
+
+static int respond_stream(struct df_request *req, struct df_response *res, const struct asked *a,
+                          struct df_err *err)
 {
-    DF_SHARED const cJSON *run = NULL;
+    DF_SHARED const cJSON *doc = NULL;
     bool follow = false;
     if (df_request_flag(req, "follow", &follow, err) < 0 ||
-        df_store_look(req->s->store, DF_KIND_RUN, req->params[0], &run, err) < 0)
+        df_store_look(req->s->store, a->kind, req->params[0], &doc, err) < 0)
         return -1;
     struct log_source *l = calloc(1, sizeof(*l));
     if (!l)
         return df_fail_oom(err);
     l->base = (struct df_stream_source){.next = next_piece, .free = free_source};
     res->stream = &l->base;
-    l->recipe = df_recipe_of(run);
-    l->stream = stream;
+    l->stream = a->stream;
     l->follow = follow;
-    l->piece = DF_BUF_INIT(follow && stream == DF_STREAM_EVENTS ? EVENTS_PIECE : LOG_PIECE);
-    if (df_follower_init(&l->follower, req, run, true, err) < 0 || read_step(req, l, err) < 0)
+    l->piece = DF_BUF_INIT(follow && a->stream == DF_STREAM_EVENTS ? EVENTS_PIECE : LOG_PIECE);
+    if (df_follower_init(&l->follower, req, a->kind, doc, true, err) < 0 ||
+        read_step(req, doc, l, err) < 0)
         return -1;
     if (follow)
         resume_at(l, df_request_header(req, "Last-Event-ID"));
-    const struct df_log_steps asked = {run, l->recipe, l->step, l->end};
-    if (df_log_check_kept(req->s, &asked, err) < 0)
+    const struct df_log_steps steps = {l->follower.name, l->follower.steps, l->step, l->end};
+    if (df_log_check_kept(req->s, &steps, err) < 0)
         return -1;
-    res->content_type = follow ? "text/event-stream" : plain_type;
+    res->content_type = follow ? "text/event-stream" : a->type;
     return 0;
 }
 
+#define PLAIN "text/plain; charset=utf-8"
+
 int df_get_run_log(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return respond_stream(req, res, DF_STREAM_LOG, "text/plain; charset=utf-8", err);
+    return respond_stream(req, res, &(struct asked){DF_KIND_RUN, DF_STREAM_LOG, PLAIN}, err);
 }
 
 int df_get_run_events(struct df_request *req, struct df_response *res, struct df_err *err)
 {
-    return respond_stream(req, res, DF_STREAM_EVENTS, "application/x-ndjson", err);
+    static const struct asked events = {DF_KIND_RUN, DF_STREAM_EVENTS, "application/x-ndjson"};
+    return respond_stream(req, res, &events, err);
+}
+
+int df_get_taskaction_log(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return respond_stream(req, res, &(struct asked){DF_KIND_TASK_ACTION, DF_STREAM_LOG, PLAIN},
+                          err);
 }

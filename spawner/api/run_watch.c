@@ -5,7 +5,6 @@
 #include "common/base/clock.h"
 #include "spawner/api/follow.h"
 #include "spawner/api/handlers.h"
-#include "spawner/model/recipe.h"
 
 #define VERSION_LEN 64
 
@@ -40,13 +39,10 @@ static int send_document(struct df_buf *out, const char *event, const cJSON *doc
     return 0;
 }
 
-static int send_step(struct watch_source *w, struct df_buf *out, const char *word, char *sent)
+static int send_step(struct watch_source *w, struct df_buf *out, const char *name, char *sent)
 {
-    char name[64];
     struct df_err err = {0};
     DF_SHARED const cJSON *task = NULL;
-    if (df_model_name(w->follower.run, word, name, NULL) < 0)
-        return -1;
     if (df_store_look_for(w->follower.s->store, DF_KIND_TASK_ACTION, name, &task, &err) < 0)
         return -1;
     return task ? send_document(out, "taskaction", task, sent) : 0;
@@ -61,14 +57,13 @@ static int send_changed(struct watch_source *w, struct df_buf *out, bool *ret_ov
         return -1;
     *ret_over = !run || df_run_is_final(run);
     if (!run)
-        return df_sse_end(out, NULL);
-    const struct df_recipe *recipe = df_recipe_of(run);
-    for (size_t i = 0; i < recipe->count; i++)
-        if (send_step(w, out, recipe->steps[i].name, w->sent_steps[i]) < 0)
+        return df_sse_end(out, DF_KIND_RUN, NULL);
+    for (size_t i = 0; i < w->follower.step_count; i++)
+        if (send_step(w, out, w->follower.steps[i], w->sent_steps[i]) < 0)
             return -1;
     if (send_document(out, "run", run, w->sent_run) < 0)
         return -1;
-    return *ret_over ? df_sse_end(out, run) : 0;
+    return *ret_over ? df_sse_end(out, DF_KIND_RUN, run) : 0;
 }
 
 static int next_piece(struct df_stream_source *source, struct df_buf *out)
@@ -95,5 +90,5 @@ int df_watch_run(struct df_request *req, struct df_response *res, struct df_err 
     w->base = (struct df_stream_source){.next = next_piece, .free = free_source};
     res->stream = &w->base;
     res->content_type = "text/event-stream";
-    return df_follower_init(&w->follower, req, run, false, err);
+    return df_follower_init(&w->follower, req, DF_KIND_RUN, run, false, err);
 }

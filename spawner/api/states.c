@@ -279,5 +279,5 @@ int df_watch_transitions(struct df_request *req, struct df_response *res, struct
     (void)snprintf(t->version, sizeof(t->version), "%s", id ? id : "");
     res->stream = &t->base;
     res->content_type = "text/event-stream";
-    return df_follower_init(&t->follower, req, NULL, false, err);
+    return df_follower_init(&t->follower, req, DF_KIND_RUN, NULL, false, err);
 }

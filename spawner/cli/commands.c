@@ -46,13 +46,13 @@
     {"folder", 0, "DIR", "folder of the module in the source", NULL},                                 \
     {"sha256", 0, "HEX", "SHA-256 of an archive", NULL},                                                   \
     {"submodules", 0, NULL, "of a git source: its submodules, too", NULL},                           \
-    {"tool", 0, "TOOL", "opentofu or terraform; default: what is installed", "opentofu|terraform"},                  \
+    {"tool", 0, "TOOL", "opentofu, terraform or platform; default: what is installed", "opentofu|terraform|platform"}, \
     {"storage", 0, "TYPE", "where the state is: managed (default) or module, its own backend", "managed|module"}, \
     {"tool-version", 0, "VERSION", "1.12.6 or a constraint: '~> 1.9'", NULL}
 /* clang-format on */
 
 static const struct df_option run_options[] = {
-    {"action", 'a', "ACTION", "default provision", "provision|dry-run|destroy"},
+    {"action", 'a', "ACTION", "default provision", "provision|dry-run|destroy|validate"},
     AUTO_APPROVE,
     {"keep", 0, NULL, "the variables stay with the executor", NULL},
     NO_WAIT,
@@ -360,9 +360,11 @@ const struct df_command df_commands[] = {
      "dayfly edit integration aws-prod\n"
      "EDITOR='code --wait' dayfly edit net\n",
      edit_options, 1, 2, df_cmd_edit},
-    {"logs", "RUN|EXECUTOR", "Show the log of a run, or of an executor's latest run", NULL,
+    {"logs", "RUN|EXECUTOR|taskaction/NAME",
+     "Show the log of a run, of an executor's latest run, or of a step or workflow", NULL,
      "dayfly logs net-3\n"
      "dayfly logs executor/net\n"
+     "dayfly logs -f taskaction/restart\n"
      "dayfly logs -f net-3\n"
      "dayfly logs net-3 --step apply --events\n",
      logs_options, 1, 1, df_cmd_logs},

@@ -21,13 +21,13 @@ static int post(struct df_cli *cli, const char *plural, const char *name, const 
 static int post_for_run(struct df_cli *cli, const char *run, const char *verb, cJSON **ret,
                         struct df_err *err)
 {
-    struct df_err why = {0};
+    struct df_err why = {0}, unknown = {0};
     DF_FREE char *newest = NULL;
     if (post(cli, "runs", run, verb, ret, &why) == 0)
         return 0;
-    if (why.cls != DF_ERR_NOT_FOUND || df_named_run(cli, run, &newest, NULL) < 0 ||
-        df_streq(run, newest))
-        return df_err_pass(err, &why);
+    bool is_found = why.cls == DF_ERR_NOT_FOUND && df_named_run(cli, run, &newest, &unknown) == 0;
+    if (!is_found || df_streq(run, newest)) /* of class USER: what else has that name */
+        return df_err_pass(err, unknown.cls == DF_ERR_USER ? &unknown : &why);
     return df_fail(err, DF_ERR_NOT_FOUND, "%s is an executor; its newest run is %s: `dayfly %s %s`",
                    run, newest, verb, newest);
 }

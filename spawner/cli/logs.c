@@ -1,4 +1,5 @@
-/* dayfly logs: prints the log or the events of a run, with --follow until the run has ended. */
+/* dayfly logs: prints the log or the events of a run, or the log of a TaskAction; with --follow
+ * until it has ended. */
 #include "spawner/cli/commands.h"
 #include "spawner/cli/follow/view.h"
 #include "spawner/cli/named.h"
@@ -12,17 +13,23 @@ struct tail {
     bool ended;
 };
 
-static char *log_path(const struct df_cli *cli, const char *run, bool follow)
+/* What is asked for: a run, or (if `task`) a TaskAction. */
+struct asked {
+    const char *name;
+    bool task, follow;
+};
+
+static char *log_path(const struct df_cli *cli, const struct asked *a)
 {
     const char *step = df_arg(&cli->args, "step");
-    DF_FREE char *path =
-        df_path("runs", run, df_arg_given(&cli->args, "events") ? "events" : "log", NULL);
+    DF_FREE char *path = df_path(a->task ? "taskactions" : "runs", a->name,
+                                 df_arg_given(&cli->args, "events") ? "events" : "log", NULL);
     DF_BUF struct df_buf full = DF_BUF_INIT(DF_LIMIT_URL);
     (void)df_buf_adds(&full, path ? path : "");
-    if (follow)
+    if (a->follow)
         (void)df_buf_adds(&full, "?follow=true");
     if (step)
-        (void)df_buf_addf(&full, "%cstep=%s", follow ? '&' : '?', step);
+        (void)df_buf_addf(&full, "%cstep=%s", a->follow ? '&' : '?', step);
     return path ? df_buf_take(&full) : NULL;
 }
 
@@ -80,33 +87,48 @@ static int follow(struct df_cli *cli, const char *path, struct tail *t, struct d
     }
 }
 
-/* Of a run that has not begun there is nothing to show: says so. */
-static int note_nothing(struct df_cli *cli, const char *name, struct df_err *err)
+/* Of what has not begun there is nothing to show: says so. */
+static int note_nothing(struct df_cli *cli, const struct asked *a, struct df_err *err)
 {
-    DF_JSON cJSON *run = NULL;
-    if (df_cli_get(cli, df_shown_of("runs"), name, &run, err) < 0)
+    DF_JSON cJSON *doc = NULL;
+    const char *kind = a->task ? "taskaction" : "run";
+    if (df_cli_get(cli, df_shown_of(a->task ? "taskactions" : "runs"), a->name, &doc, err) < 0)
         return -1;
-    bool is_final = df_run_is_final(run);
-    df_cli_note("run %s is %s and has nothing in its log%s: `dayfly why %s` says %s", name,
-                df_run_phase(run), is_final ? "" : " yet", name,
-                is_final ? "why" : "what it waits for");
+    bool is_final = a->task ? df_task_is_final(doc) : df_run_is_final(doc);
+    df_cli_note("%s %s is %s and has nothing in its log%s: `dayfly why %s%s` says %s", kind,
+                a->name, a->task ? df_task_reason(doc) : df_run_phase(doc), is_final ? "" : " yet",
+                a->task ? "taskaction/" : "", a->name, is_final ? "why" : "what it waits for");
+    return 0;
+}
+
+static int show(struct df_cli *cli, const struct asked *a, struct df_err *err)
+{
+    DF_FREE char *path = log_path(cli, a);
+    if (!path)
+        return df_fail_oom(err);
+    struct tail t = {.events = df_arg_given(&cli->args, "events")};
+    df_view_init(&t.view, STDOUT_FILENO, cli->out_tty, cli->out_tty && cli->color && !t.events);
+    int result = a->follow ? follow(cli, path, &t, err)
+                           : df_client_fetch(cli->client, path, show_piece, &t, err);
+    df_view_free(&t.view);
+    return result < 0 || t.shown ? result : note_nothing(cli, a, err);
+}
+
+static int check_options(const struct df_cli *cli, struct df_err *err)
+{
+    static const char *const of_runs[] = {"step", "events"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(of_runs); i++)
+        if (df_arg_given(&cli->args, of_runs[i]))
+            return df_fail(err, DF_ERR_USER, "--%s is for runs alone", of_runs[i]);
     return 0;
 }
 
 int df_cmd_logs(struct df_cli *cli, struct df_err *err)
 {
+    const char *word = df_cli_word(cli, 0), *task = df_named_task(word);
     DF_FREE char *run = NULL;
-    bool following = df_arg_given(&cli->args, "follow");
-    if (df_named_run(cli, df_cli_word(cli, 0), &run, err) < 0 ||
-        (!cli->client && df_cli_connect(cli, err) < 0))
+    if (task ? check_options(cli, err) < 0 : df_named_run(cli, word, &run, err) < 0)
         return -1;
-    DF_FREE char *path = log_path(cli, run, following);
-    if (!path)
-        return df_fail_oom(err);
-    struct tail t = {.events = df_arg_given(&cli->args, "events")};
-    df_view_init(&t.view, STDOUT_FILENO, cli->out_tty, cli->out_tty && cli->color && !t.events);
-    int result = following ? follow(cli, path, &t, err)
-                           : df_client_fetch(cli->client, path, show_piece, &t, err);
-    df_view_free(&t.view);
-    return result < 0 || t.shown ? result : note_nothing(cli, run, err);
+    const struct asked a = {task ? task : run, task, df_arg_given(&cli->args, "follow")};
+    return !cli->client && df_cli_connect(cli, err) < 0 ? -1 : show(cli, &a, err);
 }

@@ -38,6 +38,16 @@ static int look_up(struct df_cli *cli, const char *name, const struct df_shown *
     return 0;
 }
 
+/* Neither an executor nor a run has the name. Fails if a TaskAction has it: lists show those
+ * without the kind. */
+static int check_no_task(struct df_cli *cli, const char *name, struct df_err *err)
+{
+    int task = exists(cli, df_shown_of("taskactions"), name, err);
+    return task <= 0
+               ? task
+               : df_fail(err, DF_ERR_USER, "\"%s\" is a taskaction: say taskaction/%s", name, name);
+}
+
 static int find_kind(struct df_cli *cli, const char *word, const struct df_shown **ret,
                      struct df_err *err)
 {
@@ -48,6 +58,8 @@ static int find_kind(struct df_cli *cli, const char *word, const struct df_shown
         return df_err_pass(err, &unknown);
     const struct df_shown *kind = NULL;
     if (look_up(cli, word, &kind, err) < 0)
+        return -1;
+    if (!kind && check_no_task(cli, word, err) < 0)
         return -1;
     if (!kind)
         return df_fail(err, DF_ERR_USER, "%s; no executor and no run has this name either",
@@ -146,6 +158,17 @@ int df_named_parse(struct df_cli *cli, char *const *words, size_t count, struct 
     return 0;
 }
 
+const char *df_named_task(const char *word)
+{
+    const struct df_shown *kind = NULL;
+    struct df_err ignored;
+    const char *slash = strchr(word, '/');
+    DF_FREE char *typed = slash ? strndup(word, (size_t)(slash - word)) : NULL;
+    bool is_task =
+        typed && df_shown_find(typed, &kind, &ignored) == 0 && kind == df_shown_of("taskactions");
+    return is_task && slash[1] ? slash + 1 : NULL;
+}
+
 /* ---- a run ---- */
 
 /* *ret: the newest run of the executor, or NULL. Its status tells only of runs that had their
@@ -199,6 +222,8 @@ int df_named_run(struct df_cli *cli, const char *word, char **ret, struct df_err
         return latest_run(cli, name, ret, err);
     if (kind && kind != df_shown_of("runs"))
         return df_fail(err, DF_ERR_USER, "\"%s\": a run or an executor is needed here", word);
+    if (!kind && check_no_task(cli, name, err) < 0)
+        return -1;
     if (!kind)
         return df_fail_reason(err, DF_ERR_NOT_FOUND, "NotFound",
                               "\"%s\": no run and no executor has this name", name);

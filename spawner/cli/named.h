@@ -17,8 +17,14 @@ struct df_named {
 int df_named_parse(struct df_cli *cli, char *const *words, size_t count, struct df_named **ret,
                    size_t *ret_count, struct df_err *err) DF_MUST_CHECK;
 
+/* The name in "taskaction/NAME", however the kind is written; NULL: the word is no such pair, or
+ * the name is empty.
+ * Borrowed from the word. */
+const char *df_named_task(const char *word);
+
 /* The run that a word names: NAME or run/NAME, or the latest run of an executor (NAME or
- * executor/NAME). The caller frees. NOT_FOUND if the executor has no run. */
+ * executor/NAME). The caller frees. NOT_FOUND if the executor has no run; USER for the
+ * name of a TaskAction. */
 int df_named_run(struct df_cli *cli, const char *word, char **ret,
                  struct df_err *err) DF_MUST_CHECK;
 

@@ -13,6 +13,7 @@ const struct df_reason df_reasons[] = {
     {"NoChanges", "The plan found nothing to change; nothing was applied.", NULL},
     {"Planned", "The plan was created; a dry-run ends there and applies nothing.", NULL},
     {"Destroyed", "Everything in the state was destroyed.", NULL},
+    {"Validated", "The platform is healthy.", NULL},
     {"StateChanged", "The command changed the state; the state before it is kept as a version.",
      "`dayfly state list EXECUTOR` lists the versions; a dry-run shows whether configuration and "
      "state agree."},
@@ -97,6 +98,8 @@ const struct df_reason df_reasons[] = {
      "The apply failed. What it had finished before is in the state unless the message says "
      "otherwise.",
      "Read the log, correct the cause and run again: the new plan starts from the present state."},
+    {"ValidationFailed", "The platform is not healthy, or breaks its rules.",
+     "The log and `dayfly outputs EXECUTOR report` name the components, why, and what helps."},
     {"StateCommandFailed", "A command on the state failed.",
      "The log has the tool's message: usually an address that is not in the state or in the "
      "configuration. Correct the command and run it again."},
@@ -284,11 +287,10 @@ const struct df_reason df_reasons[] = {
      "What the tool had stored is in the state: a new plan shows what remains to be done."},
     {"PodDeleted", "Somebody deleted the pod.",
      "What the tool had stored is in the state: a new plan shows what remains to be done."},
-    {"JobDeleted", "Somebody deleted the Job.",
+    {"JobDeleted", "Somebody deleted the Job or PipelineRun.",
      "What the tool had stored is in the state: a new plan shows what remains to be done."},
     {"WorkflowFailed", "The workflow's image ran and failed.",
-     "The message has its exit code; `kubectl logs job/NAME` shows its output as long as the Job "
-     "exists."},
+     "The message has its exit code; `dayfly logs taskaction/NAME` shows what it printed."},
     {"TargetLocked", "Somebody else held the workflow's target for too long; nothing was run.",
      "The message names the holder. Wait for it, or raise spec.timeoutSeconds."},
     {"PodsExhausted",

@@ -1,3 +1,7 @@
+/*
+ * task_words.c - whose step a TaskAction is, and tables of sentences for the reasons of Terrakube's
+ * steps and of workflows; the general ones are in reasons.c.
+ */
 #include "spawner/cli/task_words.h"
 
 #include "common/base/util.h"
@@ -96,10 +100,63 @@ static const struct df_reason of_terrakube[] = {
      "The message names it and says what it may be."},
 };
 
+#define CHANGED                                                                                    \
+    "What it had changed on its target stays: look at that before you create the workflow again."
+#define LONGER                                                                                     \
+    "Raise spec.timeoutSeconds or spec.workflow.timesOutAt, or find in its log what it waited "    \
+    "for."
+#define DEPENDENCY                                                                                 \
+    "Create it in the pod's namespace, or correct its name in spec.workflow.dependencies or "      \
+    "spec.placement."
+
+/* Those whose other sentences name what a workflow does not have: plans, states, a runner, and keys
+ * of a placement that are keys of its spec. */
+static const struct df_reason of_workflow[] = {
+    {"Completed", "The workflow ended with success.", NULL},
+    {"Canceled", "The workflow was canceled.",
+     "If it had begun, `dayfly logs taskaction/NAME` shows what it printed. " CHANGED},
+    {"Aborted", "The workflow was deleted before it had ended.", CHANGED},
+    {"TimedOut", "The workflow took longer than its time and was ended.", LONGER},
+    {"DeadlineExceeded", "The Job's deadline passed and Kubernetes ended the pod.", LONGER},
+    {"InvalidStep", "The workflow cannot be run as requested; nothing was run.",
+     "The message names the field. Correct the document, then create the workflow again."},
+    {"EngineFailed", "The engine could not start the workflow; nothing was run.",
+     "The message says why; `dayfly get engines` shows which engines can start one now."},
+    {"Unschedulable", "No node can run the pod; nothing was run.",
+     "Check nodeSelector, tolerations and affinity of spec.placement, and spec.workflow.resources, "
+     "or add a node."},
+    {"ImagePullFailed", "The image cannot be pulled; nothing was run.",
+     "Check spec.workflow.executionBundle, the registry, and spec.placement.imagePullSecrets."},
+    {"ImageNameInvalid", "The image's name is invalid; nothing was run.",
+     "Correct spec.workflow.executionBundle."},
+    {"SecretMissing", "A Secret that the pod needs does not exist; nothing was run.", DEPENDENCY},
+    {"ConfigMapMissing", "A ConfigMap that the pod needs does not exist; nothing was run.",
+     DEPENDENCY},
+    {"ServiceAccountMissing", "The pod's service account does not exist; nothing was run.",
+     "Create it in the pod's namespace, or name another one in spec.workflow.serviceAccountName; "
+     "the default is workflows.serviceAccount of the service's configuration."},
+    {"QuotaExceeded", "The namespace's quota leaves no room for the pod; nothing was run.",
+     "Wait for others to end, request less in spec.workflow.resources, or raise the quota."},
+    {"CommandMissing", "The image does not have the program that the pod starts; nothing was run.",
+     "Correct spec.workflow.executionBundle, or the command in spec.placement.podTemplate."},
+    {"OOMKilled", "The container needed more memory than its limit and was killed.",
+     "Raise spec.workflow.resources.limits.memory. " CHANGED},
+    {"Evicted", "The pod was evicted from its node.", CHANGED},
+    {"Preempted", "The pod had to make room for one of higher priority.",
+     "Set spec.placement.priorityClassName. " CHANGED},
+    {"NodeLost", "The pod's node is gone or no longer answers.", "Check the node. " CHANGED},
+    {"NodeShutdown", "The pod's node was shut down.", CHANGED},
+    {"PodDeleted", "Somebody deleted the pod.", CHANGED},
+    {"JobDeleted", "Somebody deleted the Job, the PipelineRun or the job of AWX.", CHANGED},
+    {"RunnerKilled", "The container was killed by a signal.",
+     "Check the node's kernel log and the memory limit. " CHANGED},
+};
+
 static const struct {
     const struct df_reason *rows;
     size_t count;
-} own[DF_TASK_KINDS] = {[DF_TASK_TERRAKUBE] = {of_terrakube, DF_ARRAY_SIZE(of_terrakube)}};
+} own[DF_TASK_KINDS] = {[DF_TASK_WORKFLOW] = {of_workflow, DF_ARRAY_SIZE(of_workflow)},
+                        [DF_TASK_TERRAKUBE] = {of_terrakube, DF_ARRAY_SIZE(of_terrakube)}};
 
 const struct df_reason *df_reason_of_kind(enum df_task_kind_id kind, const char *word)
 {

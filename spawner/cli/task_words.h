@@ -1,6 +1,7 @@
 /*
  * task_words.h - TaskActions in the words of who gave them: a step of Terrakube belongs to a job of
- * a workspace, and there is neither a Run nor an Executor. Thread rule: pure functions, any thread.
+ * a workspace, and there is neither a Run nor an Executor; a workflow has no plan and no state.
+ * Thread rule: pure functions, any thread.
  */
 #ifndef DF_CLI_TASK_WORDS_H
 #define DF_CLI_TASK_WORDS_H

@@ -164,6 +164,14 @@ static void add_waiting(const cJSON *run, const cJSON *tasks, const cJSON *execu
         add_progress(run, tasks, out);
 }
 
+/* note: {by, reason} */
+static void add_decision(const char *what, const cJSON *note, struct df_buf *out)
+{
+    const char *by = df_json_str(note, "by"), *why = df_json_str(note, "reason");
+    (void)df_buf_addf(out, "%s by %s%s%s\n", what, by ? by : "nobody known", why ? ": " : "",
+                      why ? why : "");
+}
+
 static void add_cause(const cJSON *run, struct df_buf *out)
 {
     const char *reason = df_json_str(run, "status.reason");
@@ -175,14 +183,9 @@ static void add_cause(const cJSON *run, struct df_buf *out)
         df_text_safe(out, message, strlen(message));
         (void)df_buf_addc(out, '\n');
     }
-    if (df_streq(df_run_phase(run), "Canceled") || df_streq(df_run_phase(run), "Discarded")) {
-        bool canceled = df_json_at(run, "spec.cancel");
-        const char *by = df_json_str(run, canceled ? "spec.cancel.by" : "spec.decision.by");
-        const char *why =
-            df_json_str(run, canceled ? "spec.cancel.reason" : "spec.decision.reason");
-        (void)df_buf_addf(out, "Decided by %s%s%s\n", by ? by : "nobody known", why ? ": " : "",
-                          why ? why : "");
-    }
+    const cJSON *cancel = df_json_at(run, "spec.cancel");
+    if (df_streq(df_run_phase(run), "Canceled") || df_streq(df_run_phase(run), "Discarded"))
+        add_decision("Decided", cancel ? cancel : df_json_at(run, "spec.decision"), out);
 }
 
 /* The advice if dayfly does not store the state, and therefore has no versions and no errored state
@@ -434,6 +437,9 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
         df_text_safe(out, message, strlen(message));
         (void)df_buf_addc(out, '\n');
     }
+    if (df_task_is_canceled(task))
+        add_decision(df_task_is_final(task) ? "Canceled" : "It is to end: canceled",
+                     df_json_at(task, "spec.cancel"), out);
     if (df_waiting_of(task))
         add_wait(df_waiting_of(task), out);
     if (df_timeline_add(task, df_cli_text_shape(cli), out, err) < 0)
@@ -448,22 +454,13 @@ static int why_task(struct df_cli *cli, const char *name, struct df_buf *out, st
     return df_buf_check(out, err);
 }
 
-static bool is_task(const char *word)
-{
-    const struct df_shown *kind = NULL;
-    struct df_err ignored;
-    DF_FREE char *typed = strndup(word, strcspn(word, "/"));
-    return typed && strchr(word, '/') && df_shown_find(typed, &kind, &ignored) == 0 &&
-           kind == df_shown_of("taskactions");
-}
-
 int df_cmd_why(struct df_cli *cli, struct df_err *err)
 {
-    const char *word = df_cli_word(cli, 0);
+    const char *word = df_cli_word(cli, 0), *task = df_named_task(word);
     DF_FREE char *run = NULL;
     DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
-    if (is_task(word)) {
-        if (why_task(cli, strchr(word, '/') + 1, &out, err) < 0)
+    if (task) {
+        if (why_task(cli, task, &out, err) < 0)
             return -1;
     } else if (df_named_run(cli, word, &run, err) < 0 || why_run(cli, run, &out, err) < 0) {
         return -1;

@@ -360,6 +360,21 @@ static int check_mirror(const struct df_config *c, struct df_err *err)
     return 0;
 }
 
+static int check_awx(const struct df_config *c, struct df_err *err)
+{
+    const struct {
+        const char *key, *value;
+    } needed[] = {{"ansible.apiUrl", c->awx.url},
+                  {"ansible.tokenSecretRef.name", c->awx.secret},
+                  {"ansible.tokenSecretRef.key", c->awx.secret_key}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(needed); i++) {
+        if (c->asks_awx && df_str_empty(needed[i].value))
+            return df_fail(err, DF_ERR_USER, "%s: is required for the engine ansible",
+                           needed[i].key);
+    }
+    return 0;
+}
+
 static int check_whole(const struct df_config *c, struct df_err *err)
 {
     bool loopback = false;
@@ -369,7 +384,7 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
         check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
         check_claim(c, err) < 0 || check_accounts(c, err) < 0 || check_kubernetes(c, err) < 0 ||
-        check_mirror(c, err) < 0 || check_retention(c, err) < 0 ||
+        check_awx(c, err) < 0 || check_mirror(c, err) < 0 || check_retention(c, err) < 0 ||
         check_state_service(c, err) < 0 || df_classes_check(c->classes, err) < 0 ||
         df_workspaces_check(c->workspaces, c->classes, err) < 0)
         return -1;
@@ -463,6 +478,8 @@ static int add_engine(struct df_config *c, struct df_strs *named, const char *ke
     c->needs_cluster |= kind->needs_cluster;
     c->runs_here |= kind->runs_here;
     c->runs_pods |= kind->runs_pods;
+    c->runs_pipelines |= kind->runs_pipelines;
+    c->asks_awx |= kind->asks_awx;
     (void)df_strs_add(named, name);
     return df_strs_check(named, err);
 }
@@ -483,7 +500,12 @@ static int fill_engines(struct df_config *c, struct df_err *err)
         if (add_engine(c, &named, key, c->engines.items[i], err) < 0)
             return -1;
     free(c->engine);
-    return df_check_alloc(c->engine = strdup(c->engines.items[0]), err);
+    c->engine = NULL;
+    for (size_t i = 0; i < c->engines.len; i++)
+        if (df_engine_kind_of(c->engines.items[i])->takes_runs)
+            return df_check_alloc(c->engine = strdup(c->engines.items[i]), err);
+    return df_fail(err, DF_ERR_USER, "%s: \"%s\" runs no plans and applies: add local or job", key,
+                   c->engines.items[0]);
 }
 
 /* A service with tokens runs the modules of several people. */

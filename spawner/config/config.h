@@ -45,7 +45,7 @@ struct df_config {
         *identity_token_file; /* engine.local.identityTokenFile: the identity token (a JWT) that the
                                   integrations of steps of the engine local exchange; or NULL */
     /* Traits that one of engines has (model/engine_kinds.h). */
-    bool needs_cluster, runs_here, runs_pods;
+    bool needs_cluster, runs_here, runs_pods, runs_pipelines, asks_awx;
     bool in_cluster;    /* store is kubernetes: it has documents, secrets and blobs */
     bool blob_move;     /* blobs.move; false */
     bool s3_path_style; /* blobs.s3.pathStyle; false */
@@ -73,6 +73,14 @@ struct df_config {
     char *kube_step_space;  /* kubernetes.stepNamespace of the Jobs; NULL: the service's */
     char *kube_image;       /* kubernetes.image of the runner */
     char *workflow_account; /* workflows.serviceAccount: of those that name none */
+    struct {                /* ansible.*: the AWX of the engine ansible */
+        char *url;          /* apiURL */
+        char *secret, *secret_key, *secret_namespace; /* tokenSecretRef; namespace NULL: that of
+                                                         the service */
+        int64_t organization;                         /* organizationID; 1 */
+        char *ca_file;                                /* caFile: PEM; NULL: the system's */
+        bool insecure;                                /* insecure: any certificate; false */
+    } awx;
     char *kube_webhook;    /* kubernetes.webhook: the installation has the webhook and the policy of
                               this name, so that stamps are believed (model/stamp.h); or NULL */
     int64_t kube_ttl_s;    /* kubernetes.jobLife: how long ended Jobs are kept */
@@ -167,9 +175,9 @@ void df_config_free(struct df_config *c);
 /* What callers may set in a placement (placement.allow). Borrowed from both. */
 struct df_allow df_config_allow(const struct df_config *c, const struct df_never *never);
 
-/* What no step may have: placement.never, the authority of server.tls.secret, the accounts of this
- * namespace that are admins, and the account of the service itself ("namespace/name", or NULL).
- * The caller frees *ret. */
+/* What no step may have: placement.never, the authority of server.tls.secret, the token of
+ * ansible.tokenSecretRef, the accounts of this namespace that are admins, and the account of the
+ * service itself ("namespace/name", or NULL). The caller frees *ret. */
 int df_config_never(const struct df_config *c, const char *name_space, const char *account,
                     struct df_never *ret, struct df_err *err) DF_MUST_CHECK;
 

@@ -46,6 +46,8 @@ int df_config_never(const struct df_config *c, const char *name_space, const cha
     add_all(&n.claims, &c->never.claims);
     if (c->tls_secret)
         (void)df_strs_add(&n.secrets, c->tls_secret);
+    if (c->awx.secret)
+        (void)df_strs_add(&n.secrets, c->awx.secret);
     if (account)
         add_account(&n.accounts, account, name_space);
     cJSON_ArrayForEach (known, c->accounts) {

@@ -1,6 +1,7 @@
 #include "spawner/control/hourly.h"
 
 #include "common/base/log.h"
+#include "spawner/model/labels.h"
 #include "spawner/requests/owners.h"
 #include "spawner/requests/retention.h"
 #include "spawner/requests/usage.h"
@@ -74,11 +75,34 @@ static bool note_errored_states(struct df_spawner *s)
     return false;
 }
 
+/* Has the step ended, and is its result written? A document that is gone needs no object. */
+static bool may_go(void *arg, const char *step_uid)
+{
+    struct df_spawner *s = arg;
+    DF_SHARED const cJSON *task = NULL;
+    struct df_err why = {0};
+    if (df_store_look_by_uid(s->store, DF_KIND_TASK_ACTION, step_uid, &task, &why) < 0)
+        return why.cls == DF_ERR_NOT_FOUND;
+    return df_task_is_final(task) && !df_label_has(task, DF_LABEL_UNFINISHED);
+}
+
+static void sweep_engines(struct df_spawner *s)
+{
+    for (size_t i = 0; i < s->engines.count; i++) {
+        struct df_engine *e = s->engines.engines[i];
+        struct df_err err = {0};
+        if (e->ops->sweep && e->ops->sweep(e, may_go, s, &err) < 0)
+            df_warn("the engine %s: what has ended goes in an hour: %s", e->kind->name,
+                    err.message);
+    }
+}
+
 static int64_t work(void *arg)
 {
     struct df_spawner *s = arg;
     bool all_noted = note_errored_states(s);
     apply_retention(s);
+    sweep_engines(s);
     write_identities(s);
     return all_noted ? HOUR_US : HOUR_US / 60;
 }

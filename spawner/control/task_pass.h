@@ -33,8 +33,8 @@ struct df_task_pass {
 /* What differs between the kinds of steps. Each hook may be called again after a crash at any
  * of its lines, so each must be repeatable. */
 struct df_task_hooks {
-    bool acts_unobserved; /* a pass acts also when the engine's state is unknown */
-    bool outlives_system; /* a start that failed with class SYSTEM is repeated */
+    bool starts_unobserved; /* it may be started also when the engine's state is unknown */
+    bool outlives_system;   /* a start that failed with class SYSTEM is repeated */
 
     /* After the observation, before the decision: stores what a crash must not lose. Or NULL. */
     int (*after_observe)(struct df_task_pass *p, struct df_err *err);
@@ -56,6 +56,9 @@ struct df_task_hooks {
     /* Ends the step with the result that its runner left in the engine. NULL: there are no such
      * results. */
     int (*collect)(struct df_task_pass *p, struct df_err *err);
+    /* The step is final, and nothing of it lives: removes what only a live step needs. The step is
+     * not finalized before that succeeds. NULL: there is nothing. */
+    int (*release)(struct df_task_pass *p, struct df_err *err);
     /* The step is final: the engine removes its objects. */
     int (*clean)(struct df_task_pass *p, struct df_err *err);
     /* The step is final, deleted and cleaned. *ret_may: may the document be removed? NULL: yes. */

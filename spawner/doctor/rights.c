@@ -91,6 +91,16 @@ static bool posts_on_tasks(const struct df_config *c)
     return has_pods(c) && c->in_cluster;
 }
 
+static bool has_pipelines(const struct df_config *c)
+{
+    return c->runs_pipelines;
+}
+
+static bool hands_over(const struct df_config *c)
+{
+    return c->asks_awx;
+}
+
 static bool stores_documents(const struct df_config *c)
 {
     return c->in_cluster;
@@ -127,9 +137,19 @@ static const struct required_right {
      NULL,
      {"delete"},
      "a pod that never claims its step stays for its grace period"},
+    {has_pods, "", "pods", "log", {"get"}, "workflows have no log"},
     {has_pods, "", "events", NULL, {"list", "watch"}, NULL},
     {has_pods, "", "persistentvolumeclaims", NULL, {"get"}, "an optional plugin cache is not used"},
     {has_pods, "", "namespaces", NULL, {"get"}, "its Pod Security Standard is not known"},
+    {has_pipelines,
+     "tekton.dev",
+     "pipelineruns",
+     NULL,
+     {"get", "list", "watch", "create", "patch", "delete"},
+     NULL},
+    {has_pipelines, "tekton.dev", "taskruns", NULL, {"list", "watch"}, NULL},
+    {hands_over, "", "secrets", NULL, {"get"}, NULL},
+    {hands_over, "", "configmaps", NULL, {"get"}, NULL},
     {posts_on_jobs, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
     {posts_on_tasks, "events.k8s.io", "events", NULL, {"create"}, "steps leave no Events"},
     {stores_documents, DF_API_GROUP, EACH_KIND, NULL, DOCUMENT_VERBS, NULL},
@@ -154,7 +174,8 @@ static const struct required_right {
 /* Jobs and what belongs to them are in the namespace of steps, all else in that of the service. */
 static const char *place_of(const struct df_doctor_context *p, const struct required_right *r)
 {
-    bool is_of_steps = r->needed == has_pods || r->needed == posts_on_jobs;
+    bool is_of_steps = r->needed == has_pods || r->needed == has_pipelines ||
+                       r->needed == hands_over || r->needed == posts_on_jobs;
     return is_of_steps ? p->name_space : p->service_ns;
 }
 

@@ -123,7 +123,7 @@ static bool is_first(const struct df_doctor_context *p, const cJSON *job)
 static void report_rejection(struct df_doctor_context *p, const cJSON *job,
                              const struct df_err *why)
 {
-    const struct df_pod_diagnosis v = df_job_rejection(why);
+    const struct df_pod_diagnosis v = df_job_rejection(why, false);
     df_finding(p, DF_LEVEL_FAIL, "%s%s%s", is_first(p, job) ? "" : job->string,
                is_first(p, job) ? "" : ": ", v.message);
 }

@@ -125,14 +125,43 @@ struct df_runner_ops {
     int (*standbys)(struct df_engine *e, df_standby_visit visit, void *arg, struct df_err *err);
 };
 
+/* Reads the output of a workflow, part by part: of each pod, or of what else prints. The name of a
+ * part is its own for ever. Both functions fail with err. */
+struct df_output_reader {
+    /* A part comes, from its first byte on; 1: none of it is wanted. */
+    int (*begin)(void *arg, const char *part, struct df_err *err);
+    int (*add)(void *arg, const char *bytes, size_t n, struct df_err *err);
+    void *arg;
+};
+
+/* What is done with workflows. */
+struct df_workflow_ops {
+    struct df_step_ops step;
+    /* Gives the reader what was printed so far. The parts come in the order in which they began,
+     * and none behind one that may still grow. Nothing is there: success. */
+    int (*output)(struct df_engine *e, const struct df_engine_step *step,
+                  const struct df_output_reader *to, struct df_err *err);
+    /* Removes what only a running workflow needs, such as credentials: it has ended. Without a
+     * reference it may have been started all the same, and that is ended. If it fails, it is called
+     * again. NULL: there is nothing. */
+    int (*release)(struct df_engine *e, const struct df_engine_step *step, struct df_err *err);
+};
+
 struct df_engine_ops {
     /* Begins to watch what exists, and returns at once. The calls about steps begin to when they
      * need it, and then wait for the first lists: a spawner that will act calls this before. NULL:
      * there is nothing to watch. */
     int (*watch)(struct df_engine *e, struct df_err *err);
+    /* Can it take a step now? If not, err says why. NULL: it always can. */
+    int (*check)(struct df_engine *e, struct df_err *err);
+    /* Removes objects of this service that ended DF_WORKFLOW_TTL_SECONDS ago and that nothing else
+     * removes, if may_go() says so for the uid of their step. Called once an hour. NULL: none
+     * stays. */
+    int (*sweep)(struct df_engine *e, bool (*may_go)(void *arg, const char *step_uid), void *arg,
+                 struct df_err *err);
     void (*close)(struct df_engine *e);
-    const struct df_runner_ops *runner; /* NULL: it runs no steps with a runner */
-    const struct df_step_ops *workflow; /* NULL: it runs no workflows */
+    const struct df_runner_ops *runner;     /* NULL: it runs no steps with a runner */
+    const struct df_workflow_ops *workflow; /* NULL: it runs no workflows */
 };
 
 struct df_engine {
@@ -150,7 +179,8 @@ struct df_engine_registry {
 };
 int df_engine_register(struct df_engine_registry *r, struct df_engine *e,
                        struct df_err *err) DF_MUST_CHECK;
-/* Unknown: class USER, `unsupported execution engine: "x" (registered: [a b])`. */
+/* Unknown: class USER, `unsupported execution engine: "x" (registered: [a b])`, and behind it what
+ * to write into the configuration, or the engines that dayfly has. */
 int df_engine_get(const struct df_engine_registry *r, const char *name, struct df_engine **ret,
                   struct df_err *err) DF_MUST_CHECK;
 /* The operations for this step; NULL: the engine does not run its kind. */

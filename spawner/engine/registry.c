@@ -1,3 +1,7 @@
+/*
+ * registry.c - the open engines by name, what is said of those that are not open, and what is done
+ * with all.
+ */
 #include "spawner/engine/engine.h"
 
 #include "common/base/limits.h"
@@ -21,15 +25,36 @@ int df_engine_register(struct df_engine_registry *r, struct df_engine *e, struct
     return 0;
 }
 
+static void add_names(const struct df_engine_registry *r, const char *between, struct df_buf *to)
+{
+    for (size_t i = 0; i < r->count; i++)
+        (void)df_buf_addf(to, "%s%s", i ? between : "", r->engines[i]->kind->name);
+}
+
+/* Appends the line of the configuration that opens this one, too. */
+static void add_line(const struct df_engine_registry *r, const char *name, struct df_buf *to)
+{
+    (void)df_buf_adds(to, "write engines: [");
+    add_names(r, ", ", to);
+    (void)df_buf_addf(to, "%s%s] into the service's configuration (docs/configuration.md)",
+                      r->count ? ", " : "", name);
+}
+
+/* The first sentence is a contract with other schedulers; what helps a person comes behind it. */
 static int fail_unsupported(const struct df_engine_registry *r, const char *name,
                             struct df_err *err)
 {
-    DF_BUF struct df_buf names = DF_BUF_INIT(DF_KIB);
-    for (size_t i = 0; i < r->count; i++)
-        (void)df_buf_addf(&names, "%s%s", i ? " " : "", r->engines[i]->kind->name);
+    DF_BUF struct df_buf names = DF_BUF_INIT(DF_KIB), help = DF_BUF_INIT(DF_KIB);
+    add_names(r, " ", &names);
+    if (df_engine_kind_of(name)) {
+        add_line(r, name, &help);
+    } else {
+        (void)df_buf_adds(&help, "dayfly has ");
+        df_engine_names(&help, ", ");
+    }
     return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                          "unsupported execution engine: \"%s\" (registered: [%s])", name,
-                          df_buf_str(&names));
+                          "unsupported execution engine: \"%s\" (registered: [%s]); %s", name,
+                          df_buf_str(&names), df_buf_str(&help));
 }
 
 int df_engine_get(const struct df_engine_registry *r, const char *name, struct df_engine **ret,
@@ -46,7 +71,7 @@ const struct df_step_ops *df_engine_ops_of(const struct df_engine *e,
                                            const struct df_engine_step *step)
 {
     if (step->workflow.spec)
-        return e->ops->workflow;
+        return e->ops->workflow ? &e->ops->workflow->step : NULL;
     return e->ops->runner ? &e->ops->runner->step : NULL;
 }
 
@@ -72,13 +97,21 @@ static int add_words(cJSON *list, const struct df_engine_kind *kind, struct df_e
     return kind->takes_workflows ? df_json_append(list, cJSON_CreateString("workflows"), err) : 0;
 }
 
-static int add_engine(cJSON *list, const struct df_engine_kind *kind, bool is_open,
-                      struct df_err *err)
+static int add_engine(cJSON *list, const struct df_engine_kind *kind,
+                      const struct df_engine_registry *r, struct df_err *err)
 {
-    static const char why_not[] = "the key engines of the service's configuration does not name it";
-    cJSON *one =
-        df_json_object(DF_STR("name", kind->name), DF_ITEM("takes", cJSON_CreateArray()),
-                       DF_BOOL("available", is_open), DF_STR("message", is_open ? NULL : why_not));
+    DF_BUF struct df_buf line = DF_BUF_INIT(DF_KIB);
+    struct df_engine *e = df_engine_find(r, kind->name);
+    struct df_err why = {0};
+    add_line(r, kind->name, &line);
+    if (!e)
+        (void)df_fail(&why, DF_ERR_USER,
+                      "the key engines of the service's configuration does not name it: %s",
+                      df_buf_str(&line));
+    bool is_there = e && (!e->ops->check || e->ops->check(e, &why) == 0);
+    cJSON *one = df_json_object(DF_STR("name", kind->name), DF_ITEM("takes", cJSON_CreateArray()),
+                                DF_BOOL("available", is_there),
+                                DF_STR("message", is_there ? NULL : why.message));
     if (df_json_append(list, one, err) < 0)
         return -1;
     return add_words(df_json_array_at(one, "takes"), kind, err);
@@ -89,7 +122,7 @@ int df_engine_list(const struct df_engine_registry *r, cJSON **ret, struct df_er
     DF_JSON cJSON *list = cJSON_CreateArray();
     for (size_t i = 0; i < DF_ENGINE_COUNT; i++) {
         const struct df_engine_kind *kind = &df_engine_kinds[i];
-        if (add_engine(list, kind, df_engine_find(r, kind->name), err) < 0)
+        if (add_engine(list, kind, r, err) < 0)
             return -1;
     }
     *ret = DF_TAKE(list);

@@ -71,12 +71,25 @@ static const cJSON *entry_of(const cJSON *task, int entry)
     return cJSON_GetArrayItem(df_json_at(task, "status.phaseHistory"), entry);
 }
 
+/* The apiVersion of what the engine made; NULL: that is not in the cluster. */
+static const char *version_of(const cJSON *engine_ref)
+{
+    static const struct {
+        const char *kind, *version;
+    } rows[] = {{"Job", "batch/v1"}, {"PipelineRun", "tekton.dev/v1"}};
+    const char *kind = df_json_str(engine_ref, "kind");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++)
+        if (df_streq(kind, rows[i].kind))
+            return rows[i].version;
+    return NULL;
+}
+
 /* The object that the Event refers to. */
 static int add_regarding(cJSON *event, const cJSON *task, bool on_task, struct df_err *err)
 {
     const cJSON *from = df_json_at(task, on_task ? "metadata" : "status.engineRef");
     cJSON *to = df_json_object_at(event, "regarding");
-    return df_json_put(to, err, DF_STR("apiVersion", on_task ? DF_API_VERSION : "batch/v1"),
+    return df_json_put(to, err, DF_STR("apiVersion", on_task ? DF_API_VERSION : version_of(from)),
                        DF_STR("kind", on_task ? "TaskAction" : df_json_str(from, "kind")),
                        DF_STR("name", df_json_str(from, "name")),
                        DF_STR("namespace", df_json_str(from, "namespace")),
@@ -186,7 +199,7 @@ static bool is_on_tasks(const struct df_events *e)
 /* The object that the Events are about. */
 static bool object_exists(const struct df_events *e, const cJSON *task)
 {
-    return is_on_tasks(e) || df_json_str(task, "status.engineRef.namespace");
+    return is_on_tasks(e) || version_of(df_json_at(task, "status.engineRef"));
 }
 
 /* How many entries an earlier leader has posted. */

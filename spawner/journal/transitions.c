@@ -6,13 +6,13 @@
 #include "spawner/journal/transitions.h"
 
 #include "common/base/clock.h"
+#include "common/base/exit.h"
 #include "common/base/log.h"
 #include "common/metrics/metrics.h"
 #include "spawner/model/model.h"
 
 /* ---- metrics ---- */
 
-/* Names of the Executor Specification beside our own. */
 static const char *known(const char *reason)
 {
     return df_reason_is_known(reason) ? reason : "other"; /* a runner may say any word */
@@ -41,27 +41,6 @@ static void count_transition(const cJSON *task, const cJSON *entry, bool is_end)
                   labels, 1);
 }
 
-/* How the specification counts: 0 pending, 1 running, 2 success, 3 partial, 4 failure. */
-static int status_of(const cJSON *task)
-{
-    switch (df_task_phase(task)) {
-    case DF_TASK_PHASE_SUCCEEDED:
-        return 2;
-    case DF_TASK_PHASE_FAILED:
-    case DF_TASK_PHASE_ABORTED:
-    case DF_TASK_PHASE_TIMED_OUT:
-        return df_json_int(task, "status.exitCode", 1) == 2 ? 3 : 4;
-    case DF_TASK_PHASE_RUNNING:
-        return 1;
-    case DF_TASK_PHASE_UNSPECIFIED:
-    case DF_TASK_PHASE_QUEUED:
-    case DF_TASK_PHASE_INITIALIZING:
-    case DF_TASK_PHASE_PAUSED:
-    default:
-        return 0;
-    }
-}
-
 /* From its start, or from its making when it never had one. */
 static double seconds_of(const cJSON *task, const char *end)
 {
@@ -78,41 +57,39 @@ static double seconds_of(const cJSON *task, const char *end)
     return (double)(end_us - begin_us) / 1e6;
 }
 
-static void measure_end(const cJSON *task, const char *action, int status, const char *at)
+static const char *result_of(const cJSON *task)
+{
+    /* Somebody wanted this end: it is no error, and no alert may ring for it. */
+    if (df_task_phase(task) == DF_TASK_PHASE_ABORTED)
+        return "canceled";
+    if (df_task_succeeded(task))
+        return "success";
+    return df_json_int(task, "status.exitCode", 1) == DF_EXIT_PARTIAL ? "partial" : "failure";
+}
+
+static void measure_end(const cJSON *task, const char *action, const char *at)
 {
     static const double bounds[] = {1, 5, 15, 30, 60, 120, 300, 600, 1800, 3600};
-    static const char *const results[] = {[2] = "success", [3] = "partial", [4] = "failure"};
-    /* Somebody wanted this end: it is no error, and no alert may ring for it. */
-    bool canceled = df_task_phase(task) == DF_TASK_PHASE_ABORTED;
-    char labels[96];
-    (void)snprintf(labels, sizeof(labels), "%.32s,%s", action,
-                   canceled ? "canceled" : results[status]);
-    df_metric_observe(df_metric_histogram("executor_action_duration_seconds",
+    char labels[160];
+    (void)snprintf(labels, sizeof(labels), "%.32s,%s", action, result_of(task));
+    df_metric_observe(df_metric_histogram("dayfly_step_duration_seconds",
                                           "Time from a step's start to its end.", "action,result",
                                           bounds, DF_ARRAY_SIZE(bounds)),
                       labels, seconds_of(task, at));
-    if (status == 2 || canceled)
-        return;
+    (void)snprintf(labels, sizeof(labels), "%.32s,%s,%.64s", action, result_of(task),
+                   known(df_task_reason(task)));
     df_metric_add(
-        df_metric_counter("executor_errors_total", "Steps that failed, by cause.", "type"),
-        known(df_task_reason(task)), 1);
+        df_metric_counter("dayfly_steps_ended_total", "Steps that ended.", "action,result,reason"),
+        labels, 1);
 }
 
 static void measure(const cJSON *task, const cJSON *entry, bool is_last)
 {
     const char *action = df_json_str(task, "spec.action");
     bool is_end = is_last && df_task_is_final(task);
-    int status = status_of(task);
     count_transition(task, entry, is_end);
-    if (!is_last || !action)
-        return;
-    df_metric_set(df_metric_gauge("executor_action_status",
-                                  "Of the latest step with the action: 0 pending, 1 running, 2 "
-                                  "success, 3 partial, 4 failure.",
-                                  "action"),
-                  action, status);
-    if (is_end)
-        measure_end(task, action, status, df_json_str(entry, "occurredAt"));
+    if (is_end && action)
+        measure_end(task, action, df_json_str(entry, "occurredAt"));
 }
 
 /* ---- log ---- */

@@ -18,12 +18,6 @@ void df_admission_free(struct df_admission *a)
 
 /* ---- the waiting steps ---- */
 
-static const char *text_at(const cJSON *task, const char *path)
-{
-    const char *text = df_json_str(task, path);
-    return text ? text : "";
-}
-
 static const char *put_text(char **at, const char *text)
 {
     size_t n = strlen(text) + 1;
@@ -34,9 +28,9 @@ static const char *put_text(char **at, const char *text)
 
 struct df_admission_step *df_admission_step_of(const cJSON *task)
 {
-    const char *name = text_at(task, "metadata.name");
-    const char *name_space = text_at(task, "metadata.namespace");
-    const char *class_name = text_at(task, "spec.class");
+    const char *name = df_json_text(task, "metadata.name");
+    const char *name_space = df_json_text(task, "metadata.namespace");
+    const char *class_name = df_json_text(task, "spec.class");
     struct df_admission_step *s =
         calloc(1, sizeof(*s) + strlen(name) + strlen(name_space) + strlen(class_name) + 3);
     if (!s)
@@ -45,7 +39,7 @@ struct df_admission_step *df_admission_step_of(const cJSON *task)
     s->priority = df_json_int(task, "spec.priority", 0);
     s->has_begun = !df_str_empty(df_json_str(task, "spec.planFrom"));
     s->since_us = df_task_time(task, "metadata.creationTimestamp", 0);
-    s->target = df_hash_str(DF_HASH_BEGIN, text_at(task, "spec.targetResource"));
+    s->target = df_hash_str(DF_HASH_BEGIN, df_json_text(task, "spec.targetResource"));
     s->hash = df_hash_str(DF_HASH_BEGIN, name);
     s->name = put_text(&at, name);
     s->name_space = put_text(&at, name_space);

@@ -7,6 +7,7 @@
 #include "spawner/model/integration_spec.h"
 #include "spawner/model/model.h"
 #include "spawner/model/move.h"
+#include "spawner/model/platform.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/rules.h"
 #include "spawner/model/schema.h"
@@ -30,9 +31,18 @@ static int fill_source_kind(cJSON *doc, struct df_err *err)
     return df_json_add_str(df_json_object_at(spec, "source"), "kind", kind, err);
 }
 
+/* Nobody keeps a state of a platform. */
+static int fill_storage_type(cJSON *doc, struct df_err *err)
+{
+    cJSON *spec = cJSON_GetObjectItemCaseSensitive(doc, "spec");
+    return !df_platform_is(doc) || df_json_at(spec, "storage.type")
+               ? 0
+               : df_json_set_str(df_json_object_at(spec, "storage"), "type", "module", err);
+}
+
 static int fill_executor(cJSON *doc, struct df_err *err)
 {
-    if (fill_source_kind(doc, err) < 0)
+    if (fill_source_kind(doc, err) < 0 || fill_storage_type(doc, err) < 0)
         return -1;
     return df_storage_fill(cJSON_GetObjectItemCaseSensitive(doc, "spec"),
                            df_json_str(doc, "metadata.name"), err);
@@ -128,6 +138,7 @@ static int check_executor(const cJSON *doc, const cJSON *old, const struct df_pa
         check_folder_stays(doc, old, root, f);
         check_storage_stays(doc, old, root, f);
     }
+    df_platform_check_executor(doc, old, root, f);
     return f->count ? 0 : check_ephemeral_keys(doc, root, f, err);
 }
 
@@ -193,7 +204,8 @@ int df_model_admit(enum df_kind kind, cJSON *doc, const cJSON *old, struct df_er
         return -1;
     df_schema_check(is_workflow ? df_workflow_document : df_kind_row(kind)->rows, doc, old, &root,
                     &f);
-    if (!f.count && rules[kind].check && rules[kind].check(doc, old, &root, &f, err) < 0)
+    if ((!f.count || is_workflow) && rules[kind].check &&
+        rules[kind].check(doc, old, &root, &f, err) < 0)
         return -1;
     return report_faults(kind, &f, err);
 }

@@ -10,7 +10,20 @@
 #include "common/base/buf.h"
 
 /* The rows of the table. */
-enum df_engine_id { DF_ENGINE_LOCAL, DF_ENGINE_JOB, DF_ENGINE_COUNT };
+enum df_engine_id {
+    DF_ENGINE_LOCAL,
+    DF_ENGINE_JOB,
+    DF_ENGINE_TEKTON,
+    DF_ENGINE_ANSIBLE,
+    DF_ENGINE_COUNT
+};
+
+/* What the parameters of a workflow become, which decides the names that they may have. */
+enum df_parameters {
+    DF_PARAMETERS_ENVIRONMENT, /* variables of the container's environment */
+    DF_PARAMETERS_PIPELINE,    /* parameters of a Tekton Pipeline */
+    DF_PARAMETERS_PLAYBOOK     /* variables of a playbook */
+};
 
 struct df_engine_kind {
     const char *name;   /* spec.engine of a step, and a word of `engines` */
@@ -20,6 +33,10 @@ struct df_engine_kind {
     bool runs_pods; /* its runners are pods: they claim with a token of the cluster, and have the
                            tools and plugin cache of their image and placement */
     bool takes_runs, takes_workflows; /* whose steps it runs */
+    bool runs_pipelines;              /* it makes objects of Tekton */
+    bool asks_awx; /* it is a client of AWX, and reads what workflows depend on to hand it over */
+    enum df_parameters parameters;
+    bool needs_config; /* spec.workflow.engineConfig; executionBundle is a Git URL then, no image */
 };
 
 extern const struct df_engine_kind df_engine_kinds[DF_ENGINE_COUNT];
@@ -27,7 +44,7 @@ extern const struct df_engine_kind df_engine_kinds[DF_ENGINE_COUNT];
 /* NULL: there is no such engine. name may be NULL. */
 const struct df_engine_kind *df_engine_kind_of(const char *name);
 
-/* Adds all names: "local nor job". */
+/* Adds all names: "local nor job nor tekton". */
 void df_engine_names(struct df_buf *to, const char *between);
 
 #endif

@@ -59,8 +59,8 @@ int df_errored_check(const cJSON *executor, struct df_err *err)
 
 int df_errored_check_run(const cJSON *executor, const cJSON *run, struct df_err *err)
 {
-    bool is_dry = df_streq(df_json_str(run, "spec.action"), df_action_name(DF_ACTION_DRY_RUN));
-    return is_dry || df_state_command_mends(run) ? 0 : df_errored_check(executor, err);
+    return !df_run_takes_turn(run) || df_state_command_mends(run) ? 0
+                                                                  : df_errored_check(executor, err);
 }
 
 int df_errored_set(cJSON *executor, const cJSON *kept, struct df_err *err)

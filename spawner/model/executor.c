@@ -507,7 +507,7 @@ static int follow_action(cJSON *executor, cJSON *status, const cJSON *run, bool 
     struct df_err unknown = {0};
     if (df_run_action(run, &action, &unknown) < 0)
         return follow_unknown(executor, status, run, err);
-    if (action == DF_ACTION_DRY_RUN)
+    if (!df_run_takes_turn(run)) /* it only reads */
         return 0;
     if (action == DF_ACTION_STATE && df_run_moves(run))
         return follow_move(executor, status, run, err);

@@ -23,6 +23,14 @@
 #define DF_LABEL_LIVE_CLASS "dayfly.dev/live-class"
 /* On what an engine makes for a step: its uid, which decides to which step an object belongs. */
 #define DF_LABEL_STEP_UID "dayfly.dev/step-uid"
+/* The watches select what engines of this service make by DF_MADE_SELECTOR. The NetworkPolicies of
+ * charts/ and rbac/ select its pods by both labels, so every pod has them, and no placement may
+ * change them. */
+#define DF_LABEL_NAME "app.kubernetes.io/name"
+#define DF_LABEL_MANAGED_BY "app.kubernetes.io/managed-by"
+#define DF_MADE_NAME "dayfly-runner"
+#define DF_MADE_MANAGED_BY "dayfly"
+#define DF_MADE_SELECTOR DF_LABEL_MANAGED_BY "=" DF_MADE_MANAGED_BY
 /* "true" on a step with transitions that the State Service has not received yet. */
 #define DF_LABEL_UNREPORTED "dayfly.dev/unreported"
 

@@ -20,7 +20,7 @@ int df_role_parse(const char *name, enum df_role *ret, struct df_err *err)
     return df_fail(err, DF_ERR_USER, "\"%.64s\" is not a role: read, write or admin", name);
 }
 
-const char *const df_actions[] = {"provision", "dry-run", "destroy", "state", NULL};
+const char *const df_actions[] = {"provision", "dry-run", "destroy", "state", "validate", NULL};
 
 const char *df_action_name(enum df_action action)
 {

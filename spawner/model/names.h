@@ -15,9 +15,15 @@ const char *df_role_name(enum df_role role); /* "none", "read", "write", "admin"
 /* "read", "write" or "admin". */
 int df_role_parse(const char *name, enum df_role *ret, struct df_err *err) DF_MUST_CHECK;
 
-enum df_action { DF_ACTION_PROVISION, DF_ACTION_DRY_RUN, DF_ACTION_DESTROY, DF_ACTION_STATE };
+enum df_action {
+    DF_ACTION_PROVISION,
+    DF_ACTION_DRY_RUN,
+    DF_ACTION_DESTROY,
+    DF_ACTION_STATE,
+    DF_ACTION_VALIDATE /* of a platform (platform.h) */
+};
 extern const char *const df_actions[];             /* their names, in this order; ended by NULL */
-const char *df_action_name(enum df_action action); /* "provision", "dry-run", "destroy", "state" */
+const char *df_action_name(enum df_action action); /* "provision" */
 int df_action_parse(const char *name, enum df_action *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* A name of at most 63 characters: `<base>-<suffix>`. A base that is too long is cut, and `-` and 8

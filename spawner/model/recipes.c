@@ -10,7 +10,7 @@
         .name = "apply", .action = "apply", .writes = true, .asks = true, .plan_of = "plan"        \
     }
 
-const char *const df_step_actions[] = {"plan", "plan-destroy", "apply", "state", NULL};
+const char *const df_step_actions[] = {"plan", "plan-destroy", "apply", "state", "validate", NULL};
 
 const struct df_recipe df_recipes[] = {
     [DF_ACTION_PROVISION] = {.steps = {PLAN("plan"), APPLY},
@@ -31,4 +31,5 @@ const struct df_recipe df_recipes[] = {
     [DF_ACTION_STATE] = {.steps = {{.name = "state", .action = "state", .writes = true}},
                          .count = 1,
                          .takes_turn = true},
+    [DF_ACTION_VALIDATE] = {.steps = {{.name = "validate", .action = "validate"}}, .count = 1},
 };

@@ -249,7 +249,7 @@ static struct df_run_verdict after_step(const struct df_run_view *v, size_t at, 
 {
     const struct df_recipe *recipe = df_recipe_of(v->run);
     bool is_last = at + 1 >= recipe->count;
-    if (is_last && recipe->steps[at].writes)
+    if (is_last && (recipe->steps[at].writes || !recipe->reason))
         return finish_done(recipe, v->steps[at]);
     if (wants_cancel(v->run))
         return finish_canceled(v->run);

@@ -20,7 +20,7 @@
 
 static const struct df_field name_ref[] = {NAME("name", .flags = DF_REQUIRED), {0}};
 
-static const char *const runtimes[] = {"opentofu", "terraform", NULL};
+static const char *const runtimes[] = {"opentofu", "terraform", "platform", NULL};
 static const struct df_field runtime[] = {
     WORD("name", runtimes),
     STRING("version", 128, .rule = df_rule_version),
@@ -191,8 +191,9 @@ static const struct df_field run_source[] = {
     STRING("sha256", 64, .rule = df_rule_sha256),
     {0},
 };
+static const char *const module_runtimes[] = {"opentofu", "terraform", NULL};
 static const struct df_field run_runtime[] = {
-    WORD("name", runtimes),
+    WORD("name", module_runtimes),
     STRING("version", 128, .rule = df_rule_version),
     {0},
 };

@@ -414,14 +414,14 @@ int64_t df_task_age_us(const cJSON *task, int64_t now_us)
     return now_us - df_task_timeline(task, "created", now_us);
 }
 
-int64_t df_task_retry_at(const cJSON *task, int64_t now_us)
+int64_t df_task_retry_at(const cJSON *task, int64_t now_us, int64_t pause_us)
 {
     int64_t created = df_task_timeline(task, "created", now_us);
     int64_t deadline =
         created + duration_us(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
     int64_t pause = (now_us - created) / 4;
     pause = pause < RETRY_MIN_US ? RETRY_MIN_US : pause > RETRY_MAX_US ? RETRY_MAX_US : pause;
-    int64_t at = now_us + pause;
+    int64_t at = now_us + (pause < pause_us ? pause_us : pause);
     return now_us < deadline && deadline < at ? deadline : at;
 }
 

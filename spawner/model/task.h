@@ -29,9 +29,13 @@ struct df_engine_observation {
     bool is_unrecorded;     /* created, but the document does not say so: create() finds it again */
     bool gives_up;          /* it cannot start, or would fail again in the same way: do not retry */
     bool lacks_room;        /* others have the room: a quota is used up, or nodes are full */
+    bool takes_none;        /* ABSENT: the engine can start no workflow now, as `reason` says */
     bool is_gone;           /* no process of the step is left, and nothing that could create one */
     bool serves_other_step; /* its pod works or waits for another step. Set by the control loop. */
-    int64_t since_us;       /* real time of creation */
+    /* The engine could not say: `phase` is assumed, and `cause` says why. Set by the control
+     * loop. */
+    bool is_unknown;
+    int64_t since_us; /* real time of creation */
     /* Since when runners can reach this service, real time; 0: always. Set by the control loop. */
     int64_t reachable_since_us;
     int64_t max_system_failures; /* 0: DF_MAX_SYSTEM_FAILURES. Set by the control loop. */
@@ -97,8 +101,8 @@ bool df_task_was_interrupted(const cJSON *task, const cJSON *result, bool is_els
 /* Time since the engine was first asked to create the step; 0: never. */
 int64_t df_task_age_us(const cJSON *task, int64_t now_us);
 
-/* When to retry a create() that was refused. The pauses grow with the age of the step; the last one
- * ends at the pending deadline. */
-int64_t df_task_retry_at(const cJSON *task, int64_t now_us);
+/* When to retry a create() that was refused, after at least pause_us. The pauses grow with the age
+ * of the step; the last one ends at the pending deadline. */
+int64_t df_task_retry_at(const cJSON *task, int64_t now_us, int64_t pause_us);
 
 #endif

@@ -8,6 +8,7 @@
 #ifndef DF_WORKFLOW_H
 #define DF_WORKFLOW_H
 
+#include "spawner/model/engine_kinds.h"
 #include "spawner/model/schema.h"
 
 #define DF_ACTION_WORKFLOW "workflow"
@@ -25,12 +26,13 @@ int df_task_refuse_step(const cJSON *task, struct df_err *err);
 /* The rows of its spec. */
 extern const struct df_field df_workflow_rows[];
 
-/* A rule that the rows cannot express: image, service account and resources of the pod come from
- * spec.workflow only. Call it if the rows are valid. */
+/* Rules that the rows cannot express: image, service account and resources of the pod come from
+ * spec.workflow only, and the engine decides what parameters, bundle and engineConfig may be. Rows
+ * that are invalid are left to their own faults. */
 void df_workflow_check(const cJSON *task, const struct df_path *root, struct df_faults *f);
 
-/* NULL if the name is valid for a parameter, which becomes an environment variable. Otherwise the
- * reason: a borrowed literal that continues a sentence after the name. */
-const char *df_workflow_parameter_fault(const char *name);
+/* NULL if the name is valid for a parameter that becomes this. Otherwise the reason: a borrowed
+ * literal that continues a sentence after the name. */
+const char *df_workflow_parameter_fault(enum df_parameters as, const char *name);
 
 #endif

@@ -10,9 +10,9 @@
 #define MARGIN_US (DF_TIMEOUT_MARGIN_SECONDS * SECOND_US)
 /* Interval at which a cancel is repeated while it has no effect. */
 #define CANCEL_AGAIN_US (5 * SECOND_US)
-/* Interval of checks of a locked target: its holder may be unknown to this service, so that its end
- * is not notified. */
-#define LOCKED_AGAIN_US (5 * SECOND_US)
+/* Interval of checks of what the engine refuses now: the holder of a locked target may be unknown
+ * to this service, and nobody tells that Tekton was installed. */
+#define REFUSED_AGAIN_US (5 * SECOND_US)
 
 static int64_t duration_us(const cJSON *task, const char *path, int64_t fallback)
 {
@@ -24,11 +24,13 @@ static int64_t pending_us(const cJSON *task)
     return duration_us(task, "spec.pendingSeconds", DF_TIMEOUT_PENDING_SECONDS);
 }
 
-/* Until when it may run. since_us 0: until when it may wait for its target. */
+/* Until when it may run. since_us 0: the engine was asked for it at `created`, and nobody knows
+ * more; before that: until when it may wait for its target. */
 static int64_t end_of(const cJSON *task, int64_t since_us)
 {
     int64_t limit = duration_us(task, "spec.timeoutSeconds", DF_WORKFLOW_DEADLINE_SECONDS);
-    int64_t begin = since_us ? since_us : df_task_timeline(task, "queued", 0);
+    int64_t asked = df_task_timeline(task, "created", df_task_timeline(task, "queued", 0));
+    int64_t begin = since_us ? since_us : asked;
     return df_task_time(task, "spec.workflow.timesOutAt", begin + limit);
 }
 
@@ -96,7 +98,7 @@ when_absent(const cJSON *task, const struct df_engine_observation *observed, int
 {
     int64_t created = df_task_timeline(task, "created", 0);
     const char *holder = df_json_str(task, "status.lockedBy");
-    int64_t end_us = end_of(task, 0), again_us = now_us + LOCKED_AGAIN_US;
+    int64_t end_us = end_of(task, 0), again_us = now_us + REFUSED_AGAIN_US;
     bool is_late = now_us >= end_us;
     if (df_task_is_canceled(task))
         return fail_with("Canceled", "canceled");
@@ -108,24 +110,44 @@ when_absent(const cJSON *task, const struct df_engine_observation *observed, int
         return fail_locked(holder);
     if (is_late && df_json_at(task, "spec.workflow.timesOutAt"))
         return fail_with("TimedOut", "spec.workflow.timesOutAt passed before it could start");
-    if (holder && df_streq(observed->reason, "TargetLocked"))
-        return decide(DF_TASK_WAIT, again_us < end_us ? again_us : end_us);
+    if (observed->takes_none || (holder && df_streq(observed->reason, "TargetLocked")))
+        return decide(DF_TASK_WAIT, is_late || again_us < end_us ? again_us : end_us);
     return decide(DF_TASK_CREATE, 0);
+}
+
+/* An engine that does not answer is asked for a while after a start of the service: it may know of
+ * an end meanwhile. */
+static int64_t extend_deadline(int64_t deadline_us, const struct df_engine_observation *observed)
+{
+    int64_t moment = observed->reachable_since_us + 2 * MARGIN_US;
+    return observed->is_unknown && deadline_us < moment ? moment : deadline_us;
+}
+
+/* What ended too late may live, and its message tells how much is known of that. */
+static struct df_task_verdict fail_late(const struct df_engine_observation *observed,
+                                        const char *reason, const char *words)
+{
+    struct df_task_verdict v = fail_with(reason, words);
+    if (observed->is_unknown)
+        (void)snprintf(v.message, sizeof(v.message), "%s; whether it has ended is not known: %s",
+                       words, observed->cause);
+    return v;
 }
 
 static struct df_task_verdict
 when_alive(const cJSON *task, const struct df_engine_observation *observed, int64_t now_us)
 {
     int64_t start = observed->since_us + pending_us(task);
-    int64_t late = end_of(task, observed->since_us) + 2 * MARGIN_US;
-    int64_t canceled = df_task_canceled_at(task, now_us) + 2 * MARGIN_US;
+    int64_t late = extend_deadline(end_of(task, observed->since_us) + 2 * MARGIN_US, observed);
+    int64_t canceled = extend_deadline(df_task_canceled_at(task, now_us) + 2 * MARGIN_US, observed);
     if (df_task_is_canceled(task))
-        return now_us < canceled ? cancel_now(now_us)
-                                 : fail_with("Canceled", "canceled, and it did not end in time");
+        return now_us < canceled
+                   ? cancel_now(now_us)
+                   : fail_late(observed, "Canceled", "canceled, and it did not end in time");
     if (observed->gives_up)
         return fail_as_observed(observed, "EngineFailed", "it cannot come to an end");
     if (now_us >= late) /* the engine should have ended it */
-        return fail_with("TimedOut", "it ran out of time");
+        return fail_late(observed, "TimedOut", "it ran out of time");
     bool waits = observed->phase == DF_ENGINE_PENDING && now_us < start && start < late;
     return decide(DF_TASK_WAIT, waits ? start : late);
 }

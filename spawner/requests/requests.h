@@ -24,10 +24,10 @@ struct df_run_request {
 int df_request_create_run(struct df_spawner *s, const char *executor,
                           const struct df_run_request *request, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
-/* Takes the next number for a new run from its executor, whose state must allow the run.
- * *ret_executor: the updated executor. */
-int df_request_number_run(struct df_spawner *s, const cJSON *run, const struct df_rights *rights,
-                          cJSON **ret_executor, int64_t *ret_number,
+/* Takes the next number for a new run from its executor, whose state must allow the run. secrets:
+ * of the request; or NULL. *ret_executor: the updated executor. */
+int df_request_number_run(struct df_spawner *s, const cJSON *run, const cJSON *secrets,
+                          const struct df_rights *rights, cJSON **ret_executor, int64_t *ret_number,
                           struct df_err *err) DF_MUST_CHECK;
 /* Sets the run's decision. CONFLICT WrongState if it does not wait for one. Repeating the same
  * verdict is success. */

@@ -5,6 +5,7 @@
 #include "spawner/model/accepted.h"
 #include "spawner/model/approval.h"
 #include "spawner/model/errored_states.h"
+#include "spawner/model/platform.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/redirect.h"
 #include "spawner/requests/new_docs.h"
@@ -46,7 +47,8 @@ struct numbering {
     enum df_action action;
     const struct df_rights *rights;
     const cJSON *run;
-    int64_t number; /* out */
+    const cJSON *secrets; /* of the request; or NULL */
+    int64_t number;       /* out */
 };
 
 /* Checks the same version that is written, so that the executor cannot be deleted in between. */
@@ -61,7 +63,8 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
         df_approval_check_run(&n->s->config->approval, n->run, executor, n->rights->action, err) <
             0 ||
         df_allowed_run(n->s, n->run, executor, n->rights->placement, err) < 0 ||
-        df_new_run_check(n->s->config, n->run, executor, err) < 0)
+        df_new_run_check(n->s->config, n->run, executor, err) < 0 ||
+        df_platform_check_run(n->run, n->secrets, executor, err) < 0)
         return -1;
     n->number = df_json_int(status, "runCounter", 0) + 1;
     return df_json_set(status, "runCounter", cJSON_CreateNumber((double)n->number), err);
@@ -99,10 +102,11 @@ static int number(struct numbering *n, const char *executor, cJSON **ret, struct
     return df_store_modify(store, DF_KIND_EXECUTOR, executor, take_number, n, ret, err);
 }
 
-int df_request_number_run(struct df_spawner *s, const cJSON *run, const struct df_rights *rights,
-                          cJSON **ret_executor, int64_t *ret_number, struct df_err *err)
+int df_request_number_run(struct df_spawner *s, const cJSON *run, const cJSON *secrets,
+                          const struct df_rights *rights, cJSON **ret_executor, int64_t *ret_number,
+                          struct df_err *err)
 {
-    struct numbering n = {.s = s, .rights = rights, .run = run};
+    struct numbering n = {.s = s, .rights = rights, .run = run, .secrets = secrets};
     if (df_run_action(run, &n.action, err) < 0 || df_storage_check_move(s, run, err) < 0 ||
         number(&n, df_json_str(run, "spec.executorRef.name"), ret_executor, err) < 0)
         return -1;
@@ -119,7 +123,7 @@ static int create_numbered(struct df_spawner *s, cJSON *run, const cJSON *secret
     const struct df_rights rights = {.action = role, .placement = role};
     struct df_err why = {0};
     int64_t number = 0;
-    if (df_request_number_run(s, run, &rights, &owner, &number, err) < 0 ||
+    if (df_request_number_run(s, run, secrets, &rights, &owner, &number, err) < 0 ||
         df_json_set_str(df_json_object_at(run, "spec"), "requestedRole", df_role_name(role), err) <
             0 ||
         df_new_run_name(run, owner, number, err) < 0 ||

@@ -35,10 +35,11 @@ static int check_alone(const cJSON *task, struct df_err *err)
 static int check_engine(struct df_spawner *s, const cJSON *doc, struct df_err *err)
 {
     const char *name = df_json_str(doc, "spec.engine");
-    struct df_engine *engine = NULL;
-    if (df_engine_get(&s->engines, name, &engine, err) < 0)
-        return -1;
-    if (engine->ops->workflow)
+    const struct df_engine_kind *kind = df_engine_kind_of(name);
+    struct df_engine *engine = df_engine_find(&s->engines, name);
+    if (!engine && (!kind || kind->takes_workflows)) /* one that takes none would be of no use */
+        return df_engine_get(&s->engines, name, &engine, err);
+    if (engine && engine->ops->workflow)
         return 0;
     return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
                           "spec.engine: the engine %s runs no workflows", name);
@@ -74,12 +75,15 @@ int df_new_workflow(struct df_spawner *s, cJSON *doc, const char *actor, struct 
     return df_json_add_str(df_json_object_at(doc, "status"), "creator", actor, err);
 }
 
-static int check_document(cJSON *doc, struct df_err *err)
+static int check_document(struct df_spawner *s, cJSON *doc, struct df_err *err)
 {
     if (!doc)
         return df_fail(err, DF_ERR_USER, "a body with the TaskAction is required");
     if (df_json_str(doc, "spec.action") && !df_task_is_workflow(doc))
         return df_task_refuse_step(doc, err);
+    /* First: who must open the engine, or take another one, needs other fields then. */
+    if (df_json_str(doc, "spec.engine") && check_engine(s, doc, err) < 0)
+        return -1;
     if (df_model_admit(DF_KIND_TASK_ACTION, doc, NULL, err) < 0)
         return -1;
     return df_keep_reserved(doc, NULL, err);
@@ -89,7 +93,7 @@ int df_request_create_workflow(struct df_spawner *s, const struct df_document_re
                                cJSON **ret, struct df_err *err)
 {
     cJSON *doc = request->doc;
-    if (check_document(doc, err) < 0 || df_allowed_workflow(s, doc, request->role, err) < 0 ||
+    if (check_document(s, doc, err) < 0 || df_allowed_workflow(s, doc, request->role, err) < 0 ||
         df_add_reserved(doc, request->marks, err) < 0 ||
         df_new_workflow(s, doc, request->actor, err) < 0)
         return -1;
@@ -123,10 +127,22 @@ int df_request_cancel_workflow(struct df_spawner *s, const char *name, const cha
     return df_store_modify(s->store, DF_KIND_TASK_ACTION, name, set_cancel, &r, ret, err);
 }
 
+/* What the engine keeps. A workflow that it was never asked for has nothing there. */
+static int remove_kept(struct df_spawner *s, const cJSON *task, struct df_engine_step *step,
+                       struct df_err *err)
+{
+    struct df_engine *engine = NULL;
+    if (df_task_is_workflow(task) && !step->was_created)
+        return 0;
+    if (df_engine_get_for(&s->engines, df_json_str(task, "spec.engine"), step, &engine, err) < 0)
+        return -1;
+    step->is_deleted = true;
+    return df_engine_ops_of(engine, step)->cleanup(engine, step, err);
+}
+
 int df_request_delete_workflow(struct df_spawner *s, const char *name, struct df_err *err)
 {
     DF_SHARED const cJSON *task = NULL;
-    struct df_engine *engine = NULL;
     struct df_engine_step step;
     if (df_store_look(s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0 ||
         check_alone(task, err) < 0)
@@ -134,9 +150,7 @@ int df_request_delete_workflow(struct df_spawner *s, const char *name, struct df
     if (df_label_has(task, DF_LABEL_UNFINISHED))
         return wrong_state(task, "it has not ended: cancel it first", err);
     df_engine_step_of(s, task, &step);
-    if (df_engine_get_for(&s->engines, df_json_str(task, "spec.engine"), &step, &engine, err) < 0 ||
-        df_reporter_release(s->config, task, err) < 0 ||
-        df_engine_ops_of(engine, &step)->cleanup(engine, &step, err) < 0 ||
+    if (df_reporter_release(s->config, task, err) < 0 || remove_kept(s, task, &step, err) < 0 ||
         df_stream_delete(s, step.uid, err) < 0)
         return -1;
     return df_store_remove(s->store, DF_KIND_TASK_ACTION, name, step.uid, err);

@@ -1,10 +1,15 @@
+/* Opens the engines that the configuration names: one function each, and the table of them at the
+ * end. */
 #include "spawner/service/open_engines.h"
 
 #include "common/base/fs.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
+#include "common/kube/lease.h"
 #include "common/process/process.h"
+#include "spawner/engine/ansible/ansible.h"
 #include "spawner/engine/job/job.h"
+#include "spawner/engine/tekton/tekton.h"
 #include "spawner/model/labels.h"
 
 static void on_engine_change(void *arg, const char *step_name)
@@ -74,6 +79,12 @@ static int open_local(struct df_spawner *s, const struct spaces *spaces, struct 
     return df_engine_local_new(&o, &local, err) < 0 ? -1 : add_engine(s, local, err);
 }
 
+/* Are the Secrets of the vault in the namespace of steps? */
+static bool has_vault_beside(const struct df_config *c, const struct spaces *spaces)
+{
+    return c->in_cluster && df_streq(spaces->steps, spaces->service);
+}
+
 static int open_job(struct df_spawner *s, const struct spaces *spaces, struct df_err *err)
 {
     const struct df_config *c = s->config;
@@ -87,8 +98,8 @@ static int open_job(struct df_spawner *s, const struct spaces *spaces, struct df
                                      .workflow_account = c->workflow_account,
                                      .ttl_seconds = c->kube_ttl_s,
                                      .never = &s->never,
-                                     .has_vault =
-                                         c->in_cluster && df_streq(spaces->steps, spaces->service),
+                                     .sees_pipelines = c->runs_pipelines,
+                                     .has_vault = has_vault_beside(c, spaces),
                                      .key = key,
                                      .notify = on_engine_change,
                                      .notify_arg = s};
@@ -97,12 +108,77 @@ static int open_job(struct df_spawner *s, const struct spaces *spaces, struct df
     return result < 0 ? -1 : add_engine(s, job, err);
 }
 
+/* The tasks of a Pipeline come from its bundle when it runs: nobody here sees what they mount. */
+static void warn_of_bundles(const struct spaces *spaces)
+{
+    if (df_streq(spaces->steps, spaces->service))
+        df_warn("the engine tekton runs Pipelines in the service's own namespace, %s: their "
+                "bundles may mount all Secrets and claims there, also what no step gets, such as "
+                "the service's key and tokens; set kubernetes.stepNamespace to another one",
+                spaces->steps);
+}
+
+static int open_tekton(struct df_spawner *s, const struct spaces *spaces, struct df_err *err)
+{
+    const struct df_config *c = s->config;
+    struct df_engine *tekton = NULL;
+    unsigned char key[DF_KEY_LEN];
+    warn_of_bundles(spaces);
+    if (df_vault_key(s->vault, "tekton", key, err) < 0)
+        return -1;
+    const struct df_tekton_options o = {.kube = s->kube,
+                                        .name_space = spaces->steps,
+                                        .workflow_account = c->workflow_account,
+                                        .never = &s->never,
+                                        .has_vault = has_vault_beside(c, spaces),
+                                        .key = key,
+                                        .notify = on_engine_change,
+                                        .notify_arg = s};
+    int result = df_engine_tekton_new(&o, &tekton, err);
+    explicit_bzero(key, sizeof(key));
+    return result < 0 ? -1 : add_engine(s, tekton, err);
+}
+
+/* As the fence of s->kube: AWX is changed by the leader alone. */
+static bool leads(void *arg)
+{
+    const struct df_spawner *s = arg;
+    struct df_lease *lease = __atomic_load_n(&s->lease, __ATOMIC_ACQUIRE);
+    return !lease || df_lease_is_held(lease);
+}
+
+static int open_ansible(struct df_spawner *s, const struct spaces *spaces, struct df_err *err)
+{
+    const struct df_config *c = s->config;
+    const char *named = c->awx.secret_namespace;
+    struct df_engine *ansible = NULL;
+    const struct df_ansible_options o = {
+        .kind = &df_engine_kinds[DF_ENGINE_ANSIBLE],
+        .kube = s->kube,
+        .name_space = spaces->steps,
+        .never = &s->never,
+        .sees_pipelines = c->runs_pipelines,
+        .url = c->awx.url,
+        .ca_file = c->awx.ca_file,
+        .insecure = c->awx.insecure,
+        .organization = c->awx.organization,
+        .token_secret = {c->awx.secret, c->awx.secret_key, named ? named : spaces->service},
+        .may_write = leads,
+        .may_write_arg = s,
+        .notify = on_engine_change,
+        .notify_arg = s};
+    return df_engine_ansible_new(&o, &ansible, err) < 0 ? -1 : add_engine(s, ansible, err);
+}
+
 int df_open_engines(struct df_spawner *s, const char *name_space, const char *step_space,
                     struct df_err *err)
 {
     static int (*const opens[DF_ENGINE_COUNT])(struct df_spawner *, const struct spaces *,
-                                               struct df_err *) = {
-        [DF_ENGINE_LOCAL] = open_local, [DF_ENGINE_JOB] = open_job};
+                                               struct df_err *) = {[DF_ENGINE_LOCAL] = open_local,
+                                                                   [DF_ENGINE_JOB] = open_job,
+                                                                   [DF_ENGINE_TEKTON] = open_tekton,
+                                                                   [DF_ENGINE_ANSIBLE] =
+                                                                       open_ansible};
     const struct spaces spaces = {name_space, step_space};
     for (size_t i = 0; i < DF_ENGINE_COUNT; i++)
         if (df_strs_has(&s->config->engines, df_engine_kinds[i].name) &&

@@ -16,6 +16,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/log.h"
+#include "common/base/periodic.h"
 #include "common/crypto/jwt.h"
 #include "common/kube/config.h"
 #include "common/process/process.h"
@@ -32,7 +33,6 @@
 #include "spawner/service/hold_directory.h"
 #include "spawner/service/open_blobs.h"
 #include "spawner/service/open_engines.h"
-#include "spawner/service/probe_blobs.h"
 #include "spawner/steps/standby.h"
 #include "spawner/store/vault/open_sources.h"
 #include "spawner/terrakube/upstream.h"
@@ -310,6 +310,28 @@ static int watch_engines(const struct df_spawner *p, struct df_err *err)
     return acts_now ? df_engine_registry_watch(&p->engines, err) : 0;
 }
 
+/* Three requests a minute cost nothing, and an alert wants to know within one: a store that takes
+ * every request and answers none is found out after most of a minute. What failed is watched more
+ * closely, because somebody is waiting. */
+#define PERIOD_US INT64_C(20000000)
+#define PERIOD_FAILING_US INT64_C(5000000)
+
+static int64_t probe(void *arg)
+{
+    struct df_blob *blobs = arg;
+    df_blob_probe(blobs);
+    return df_blob_check(blobs, NULL) < 0 ? PERIOD_FAILING_US : PERIOD_US;
+}
+
+/* Learns how the store of the blobs is while nobody asks for a blob: /readyz, metrics and `dayfly
+ * why` say it, and must not wait for a store that does not answer. */
+static int start_probe(struct df_service *s, struct df_err *err)
+{
+    return df_periodic_start(probe, s->spawner.blobs, PERIOD_US, &s->prober, err) < 0
+               ? df_err_wrap(err, "the thread that asks the store of blobs")
+               : 0;
+}
+
 /* In this order each part finds those that it uses: the control loop's memory is there before the
  * API answers, the API's address is known before the loop starts a runner. The control loop hears
  * of a write before the journal's subscribers do, who then read the same documents: the write's
@@ -326,8 +348,7 @@ static int start(struct df_service *s, struct df_err *err)
         df_open_engines(p, cluster_namespace(s), step_namespace(s), err) < 0 ||
         watch_engines(p, err) < 0 || wait_for_store(s, err) < 0 || df_check_engines(p, err) < 0 ||
         open_claims(s, err) < 0 || open_standby(p, err) < 0 || open_upstream(p, err) < 0 ||
-        start_api(s, err) < 0 || df_probe_blobs_start(p->blobs, &s->prober, err) < 0 ||
-        start_work(s, err) < 0)
+        start_api(s, err) < 0 || start_probe(s, err) < 0 || start_work(s, err) < 0)
         return -1;
     if (start_upstream(p, err) == 0)
         return 0;

@@ -134,6 +134,12 @@ int df_step_log_size(struct df_spawner *s, const char *uid, int64_t *ret, struct
 
 /* ---- for the reconcilers ---- */
 
+int df_stream_append(struct df_spawner *s, const struct df_engine_step *step,
+                     const struct df_frame *frame, int64_t *ret_end, struct df_err *err)
+{
+    return append_frame(s, step->name, step->uid, *frame, ret_end, err);
+}
+
 int df_stream_complete(struct df_spawner *s, const struct df_engine_step *step,
                        enum df_stream stream, const char *path, struct df_err *err)
 {

@@ -6,6 +6,12 @@
 
 #include "spawner/steps/steps.h"
 
+/* Appends the part of the frame that the stored stream lacks. *ret_end: its end then. CONFLICT, if
+ * the stream ends before the frame begins. */
+int df_stream_append(struct df_spawner *s, const struct df_engine_step *step,
+                     const struct df_frame *frame, int64_t *ret_end,
+                     struct df_err *err) DF_MUST_CHECK;
+
 /* Appends the part of the file, a complete stream, that the stored stream lacks. */
 int df_stream_complete(struct df_spawner *s, const struct df_engine_step *step,
                        enum df_stream stream, const char *path, struct df_err *err) DF_MUST_CHECK;

@@ -14,10 +14,10 @@ struct df_memory_entry {
     enum df_memory_of of;
     enum df_kind kind;
     char name[64], uid[64];
-    int64_t at_us;    /* WAIT: since then; REF: it is due then */
+    int64_t at_us;    /* WAIT: since then; REF, LOG: it is due then */
     const void *what; /* WAIT: NULL: adopted, anything ends it */
     bool is_optional; /* WAIT */
-    cJSON *ref;       /* REF */
+    cJSON *ref;       /* REF; STEP: its entry in the run */
     char *text;       /* REF: the attempt; OUTPUTS: their JSON; EXECUTOR: its name */
 };
 
@@ -101,7 +101,9 @@ static void add(struct df_memory *m, struct df_memory_entry *e)
     static const size_t most[DF_MEMORY_KINDS] = {[DF_MEMORY_WAIT] = DF_LIMIT_WAITS,
                                                  [DF_MEMORY_REF] = SIZE_MAX,
                                                  [DF_MEMORY_OUTPUTS] = DF_LIMIT_READ_OUTPUTS,
-                                                 [DF_MEMORY_EXECUTOR] = DF_LIMIT_AWAITING};
+                                                 [DF_MEMORY_EXECUTOR] = DF_LIMIT_AWAITING,
+                                                 [DF_MEMORY_LOG] = SIZE_MAX,
+                                                 [DF_MEMORY_STEP] = SIZE_MAX};
     bool is_full = m->counts[e->of] == most[e->of];
     if (is_full && e->of == DF_MEMORY_WAIT) {
         free_entry(e);
@@ -313,4 +315,47 @@ bool df_memory_take_awaiting(struct df_memory *m, const char *executor, char run
     df_copy(run, 64, e ? e->name : "");
     free_entry(e);
     return run[0];
+}
+
+/* ---- when the output of a workflow is read next ---- */
+
+void df_memory_put_log_due(struct df_memory *m, const cJSON *task, int64_t due_us)
+{
+    struct df_memory_entry *e = new_entry(DF_MEMORY_LOG, DF_KIND_TASK_ACTION, task);
+    if (e)
+        e->at_us = due_us;
+    put(m, DF_MEMORY_LOG, task, e);
+}
+
+int64_t df_memory_get_log_due(struct df_memory *m, const cJSON *task)
+{
+    TURN = enter(m);
+    const struct df_memory_entry *e =
+        *find(m, DF_MEMORY_LOG, NULL, df_json_str(task, "metadata.uid"), NULL);
+    return e ? e->at_us : 0;
+}
+
+/* ---- the step that was created last ---- */
+
+int df_memory_put_step(struct df_memory *m, const cJSON *run, const cJSON *entry,
+                       struct df_err *err)
+{
+    struct df_memory_entry *e = entry ? new_entry(DF_MEMORY_STEP, DF_KIND_RUN, run) : NULL;
+    if (e)
+        e->ref = cJSON_Duplicate(entry, true);
+    if (entry && (!e || !e->ref)) {
+        free_entry(e);
+        return df_fail_oom(err);
+    }
+    put(m, DF_MEMORY_STEP, run, e);
+    return 0;
+}
+
+int df_memory_get_step(struct df_memory *m, const cJSON *run, cJSON **ret, struct df_err *err)
+{
+    TURN = enter(m);
+    const struct df_memory_entry *e =
+        *find(m, DF_MEMORY_STEP, NULL, df_json_str(run, "metadata.uid"), NULL);
+    *ret = e ? cJSON_Duplicate(e->ref, true) : NULL;
+    return e && !*ret ? df_fail_oom(err) : 0;
 }

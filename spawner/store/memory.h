@@ -20,6 +20,8 @@ enum df_memory_of {
     DF_MEMORY_REF,
     DF_MEMORY_OUTPUTS,
     DF_MEMORY_EXECUTOR,
+    DF_MEMORY_LOG,
+    DF_MEMORY_STEP,
     DF_MEMORY_KINDS
 };
 
@@ -99,5 +101,24 @@ cJSON *df_memory_take_outputs(struct df_memory *m, const char *step_uid);
 void df_memory_await_executor(struct df_memory *m, const cJSON *run, const char *executor);
 /* Takes out the first run that waits for this executor; false: there is none. */
 bool df_memory_take_awaiting(struct df_memory *m, const char *executor, char run[64]);
+
+/* ---- when the output of a workflow is read next (control/steps/workflow_log.c) ---- One of a
+ * TaskAction. Lost: it is read at once. No limit: a workflow that runs has a slot. */
+
+void df_memory_put_log_due(struct df_memory *m, const cJSON *task, int64_t due_us);
+/* 0: nothing is remembered. */
+int64_t df_memory_get_log_due(struct df_memory *m, const cJSON *task);
+
+/* ---- the step that was created for a run, until the run's document names it (control/runs/runs.c)
+ * ---- One of a Run. A TaskAction that somebody removes by force in between may have started; its
+ * run must not create it again. Lost: the run would; that takes a crash in the same moment, too. No
+ * limit: a run that creates steps is the first of its executor. */
+
+/* Remembers a copy of the step's entry in status.steps. entry: NULL: the document names it. */
+int df_memory_put_step(struct df_memory *m, const cJSON *run, const cJSON *entry,
+                       struct df_err *err) DF_MUST_CHECK;
+/* *ret: a copy, which the caller deletes; NULL: nothing is remembered. */
+int df_memory_get_step(struct df_memory *m, const cJSON *run, cJSON **ret,
+                       struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -142,7 +142,7 @@ static int terrakube_clean(struct df_task_pass *p, struct df_err *err)
 }
 
 const struct df_task_hooks df_terrakube_hooks = {
-    .acts_unobserved = true,
+    .starts_unobserved = true,
     .after_observe = terrakube_after_observe,
     .set_begun = df_runner_set_begun,
     .begin = terrakube_begin,

@@ -57,7 +57,7 @@ static int clean(struct df_task_pass *p, struct df_err *err)
                : df_task_pass_finalize(p, err);
 }
 
-static const struct df_task_hooks hooks = {.acts_unobserved = true,
+static const struct df_task_hooks hooks = {.starts_unobserved = true,
                                            .set_begun = df_runner_set_begun,
                                            .begin = refuse,
                                            .report = df_task_pass_report_waiting,

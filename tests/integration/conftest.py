@@ -2,6 +2,7 @@ import contextlib
 import os
 import pathlib
 import sys
+import tempfile
 
 import pytest
 
@@ -9,6 +10,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).parent))
 
 from lib import cluster as kubernetes  # noqa: E402
 from lib import dayfly  # noqa: E402
+from lib.argo import Ground  # noqa: E402
 from lib.steps import Steps  # noqa: E402
 
 # A sanitizer's finding must fail the test that caused it, not scroll by.
@@ -32,8 +34,10 @@ def pytest_collection_modifyitems(items):
         for name, fixture in (("cluster", "cluster"), ("alone", "exclusive")):
             if fixture in item.fixturenames:
                 item.add_marker(name)
-        if has_fixture_of_module(item):
+        if has_fixture_of_module(item):  # also a ground of its own
             item.add_marker(pytest.mark.xdist_group(item.path.stem))
+        elif "ground" in item.fixturenames:
+            item.add_marker(pytest.mark.xdist_group("ground"))
 
 
 @pytest.fixture(scope="session")
@@ -81,6 +85,19 @@ def cluster():
         pytest.skip("a Kubernetes node needs root")
     with kubernetes.Use() as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def ground_of_session():
+    with tempfile.TemporaryDirectory(prefix="dayfly-ground-") as directory, Ground(pathlib.Path(directory) / "ground") as running:
+        yield running
+
+
+@pytest.fixture
+def ground(ground_of_session):
+    """A real Argo CD on a Kubernetes without machines (lib/argo.py), as if it were new: no Application is left."""
+    yield ground_of_session
+    ground_of_session.clean()
 
 
 @pytest.fixture

@@ -156,7 +156,7 @@ def test_a_job_that_is_not_ours_is_waited_for_and_never_taken_over_or_deleted(wo
 @pytest.mark.parametrize("change, said", [
     ({"action": "apply"}, "spec"),
     ({"targetResource": "nowhere"}, "must be in format"),
-    ({"workflow": {"executionBundle": "localhost/x:1", "parameters": {"LD_PRELOAD": "x"}}}, "parameters"),
+    ({"workflow": {"executionBundle": "localhost/x:1", "parameters": {"TARGET_RESOURCE": "x"}}}, "parameters"),
     ({"workflow": {"executionBundel": "localhost/x:1"}}, "executionBundel"),
 ])
 def test_the_api_server_refuses_what_makes_no_sense(world, change, said):
@@ -165,6 +165,14 @@ def test_the_api_server_refuses_what_makes_no_sense(world, change, said):
     refused = world.namespace.kubectl("apply", "-f", "-", input=json.dumps(document), check=False)
     assert refused.returncode != 0 and said in refused.stderr, refused.stderr
     assert world.namespace.get("taskactions") == []
+
+
+def test_what_the_engine_does_not_take_is_refused_by_the_service(world):
+    """The definition does not know which names of parameters an engine takes."""
+    world.apply("restart", parameters={"LD_PRELOAD": "x"})
+    task = world.await_condition("restart", "Failed")
+    assert conditions(task)["Failed"] == ("True", "InvalidDocument") and "LD_PRELOAD" in json.dumps(task["status"]), task["status"]
+    assert world.namespace.get("job", JOB) is None
 
 
 def test_what_only_the_spawner_can_refuse_is_told_in_the_conditions(world):

@@ -43,7 +43,7 @@ def ready(server):
 
 
 def health(server):
-    return re.search(r'executor_component_health\{component="blobs"\} (\d)', server.request("GET", "/metrics")[2].decode()).group(1)
+    return re.search(r'dayfly_ready\{component="blobs"\} (\d)', server.request("GET", "/metrics")[2].decode()).group(1)
 
 
 def fails(server):

@@ -209,6 +209,37 @@ def test_no_role_is_broader_than_it_must_be(shape):
                 assert rule["resourceNames"] == ["df-dayfly-authority"] and set(rule["verbs"]) == {"get", "update"}
 
 
+@pytest.mark.parametrize("args, engines", [
+    ((), None),
+    (("--set", "engines.tekton.enabled=true"), ["job", "tekton"]),
+    (("--set", "engines.tekton.enabled=auto"), None),
+    (("--set", "engines.tekton.enabled=auto", "--api-versions", "tekton.dev/v1/PipelineRun"), ["job", "tekton"]),
+])
+def test_tekton_is_an_engine_with_its_rights_where_it_is_asked_for(args, engines):
+    docs = render(*args)
+    granted = {(resource, verb) for d in docs if d["kind"] == "Role" for rule in d["rules"]
+               if rule["apiGroups"] == ["tekton.dev"] for resource in rule["resources"] for verb in rule["verbs"]}
+    assert configuration(docs).get("engines") == engines
+    assert ("pipelineruns", "patch") in granted if engines else not granted
+    assert ("taskruns", "create") not in granted
+
+
+def test_ansible_is_an_engine_with_its_rights_where_awx_is_named():
+    values = ("--set", "engines.ansible.apiUrl=https://awx.example.com,engines.ansible.tokenSecret=awx")
+    docs = render(*values, "--set", "shape=sidecar")
+    config = configuration(docs)
+    assert config["engines"] == ["job", "ansible"]
+    assert "awx" in config["placement"]["never"]["secrets"]
+    assert config["ansible"] == {"apiUrl": "https://awx.example.com", "tokenSecretRef": {"name": "awx", "key": "token"},
+                                 "organizationId": 1, "insecure": False}
+    of_secrets = [(d["metadata"]["namespace"], rule.get("resourceNames"), rule["verbs"]) for d in docs if d["kind"] == "Role"
+                  for rule in d["rules"] if "secrets" in rule["resources"]]
+    assert ("infra", ["awx"], ["get"]) in of_secrets
+    assert any(names is None and verbs == ["get"] for _, names, verbs in of_secrets)
+    refused = helm("template", "df", CHART, "--set", "engines.ansible.apiUrl=https://awx.example.com", check=False)
+    assert "engines.ansible.tokenSecret" in refused.stderr
+
+
 def test_a_change_of_the_configuration_rolls_the_pods_and_nothing_else_does():
     def checksum(*args):
         pod = one(render(*args), "Deployment")["spec"]["template"]
@@ -459,7 +490,7 @@ def test_steps_in_a_namespace_of_their_own_have_there_what_they_need_and_the_spa
     subject, = one(docs, "RoleBinding", "df-dayfly-steps")["subjects"]
     assert (subject["name"], subject["namespace"]) == ("df-dayfly", "infra")
     rights = {r: set(rule["verbs"]) for rule in one(docs, "Role", "df-dayfly-steps")["rules"] for r in rule["resources"]}
-    assert rights == {"jobs": {"get", "list", "watch", "create", "delete"}, "pods": {"list", "watch", "delete"}, "persistentvolumeclaims": {"get"}, "namespaces": {"get"},
+    assert rights == {"jobs": {"get", "list", "watch", "create", "delete"}, "pods": {"list", "watch", "delete"}, "pods/log": {"get"}, "persistentvolumeclaims": {"get"}, "namespaces": {"get"},
                       "events": {"create"} if shape == "sidecar" else {"list", "watch"}}
     # Where the service is, nobody can make it start a pod any more.
     assert not [rule for rule in one(docs, "Role", "df-dayfly")["rules"] if "jobs" in rule["resources"] and "create" in rule["verbs"]]

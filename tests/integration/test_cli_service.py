@@ -5,6 +5,8 @@ import json
 import re
 import subprocess
 
+import pytest
+
 from lib import dayfly
 from lib.commands import EXECUTOR, HELLO, begun, on_terminal, slow
 
@@ -108,8 +110,8 @@ def test_a_follower_survives_a_restart_of_the_service(home, server):
 
 # A cluster that does not answer, so that its steps stay as they are.
 PODS = """
-engines: [job]
-kubernetes: {{kubeconfig: {kubeconfig}, image: "registry.example/runner:1"}}
+engines: {engines}
+kubernetes: {{kubeconfig: {kubeconfig}, image: "registry.example/runner:1"{more}}}
 listen: 127.0.0.1:{port}
 advertiseUrl: http://127.0.0.1:{port}
 """
@@ -130,20 +132,29 @@ spec: {source: {url: "https://git.example/net.git", branch: main}}
 
 
 @contextlib.contextmanager
-def serving_pods(home):
-    """A `dayfly serve` on the user's data directory that would start pods. It answers, and is never ready."""
+def serving_pods(home, engines="[job]", more=""):
+    """The log of a `dayfly serve` on the user's data directory that would start pods. It answers, and is never ready.
+    more: keys of `kubernetes`."""
     config = home.directory / "pods.yaml"
-    config.write_text(PODS.format(kubeconfig=home.directory / "kubeconfig", port=dayfly.free_port()))
+    config.write_text(PODS.format(kubeconfig=home.directory / "kubeconfig", port=dayfly.free_port(), engines=engines, more=more))
     (home.directory / "kubeconfig").write_text(KUBECONFIG)
     endpoint = home.state / "endpoint"
     endpoint.unlink(missing_ok=True)
-    server = home.popen(dayfly.DAYFLY, "serve", "--config", config, stderr=subprocess.DEVNULL)
+    log = home.directory / "pods.log"
+    with open(log, "w", encoding="utf-8") as stderr:
+        server = home.popen(dayfly.DAYFLY, "serve", "--config", config, stderr=stderr)
     try:
         dayfly.wait_for("the service to answer", endpoint.exists)
-        yield
+        yield log
     finally:
         server.terminate()
         assert server.wait(timeout=dayfly.DEADLINE) == 0
+
+
+@pytest.mark.parametrize(("more", "warns"), [("", True), (", stepNamespace: default", True), (", stepNamespace: steps", False)])
+def test_a_service_says_when_bundles_of_tekton_may_mount_what_is_its_own(home, more, warns):
+    with serving_pods(home, "[job, tekton]", more) as log:
+        assert ("the engine tekton runs Pipelines in the service's own namespace, default" in log.read_text()) == warns
 
 
 def test_a_follower_waits_for_a_service_with_other_engines(home):

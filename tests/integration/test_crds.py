@@ -33,6 +33,8 @@ LEFT_TO_THE_SPAWNER = [
     r"spec\.secrets\[\d\]\.env: .* is refused",  # as the names of spec.environment
     r"placement\.env\[\d\]: .* is refused",  # the same
     r"spec\.source\.url: .*name the repository alone",  # pages and folders of forges: no pattern of a few lines
+    r"spec\.workflow\.(executionBundle|engineConfig\.[A-Za-z]+|parameters\.[^:]*): ",  # the engine decides
+    r"is for modules of OpenTofu and Terraform|: a platform has no",  # the runtime decides
     r"spec\.cancel: is not a field",  # of a new workflow; later it is the way to cancel it
 ]
 

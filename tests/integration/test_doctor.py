@@ -284,12 +284,16 @@ def test_lines_for_people_say_level_check_and_message(world):
 
 OPERATOR = {"store": "kubernetes", "election": {"enabled": True}}
 # Steps run without them, too.
-SPARE = {("create", "events.events.k8s.io"), ("get", "persistentvolumeclaims"), ("get", "namespaces"), ("delete", "pods")}
+SPARE = {("create", "events.events.k8s.io"), ("get", "persistentvolumeclaims"), ("get", "namespaces"), ("delete", "pods"),
+         ("get", "pods/log")}
 
 
 @pytest.mark.parametrize("roles, changes", [
     (["sidecar"], {}),
     (["operator", "steps"], {**OPERATOR, "kubernetes": {"stepNamespace": "builds"}}),
+    (["sidecar", "engines/tekton"], {"engine": None, "engines": ["job", "tekton"]}),
+    (["sidecar", "engines/ansible"], {"engine": None, "engines": ["job", "ansible"],
+                                      "ansible": {"apiUrl": "http://127.0.0.1:9", "tokenSecretRef": {"name": "a", "key": "b"}}}),
 ])
 def test_the_rights_that_are_checked_are_those_of_the_roles(world, roles, changes):
     """For an account that may do nothing all of them are reported, no more and no less."""

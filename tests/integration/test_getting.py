@@ -602,11 +602,16 @@ def test_a_word_that_is_nearly_right_is_guessed(three):
 
 
 def test_engines_are_listed_with_what_they_take_and_why_one_is_missing(home):
-    why = "the key engines of the service's configuration does not name it"
+    def why(engine):
+        return ("the key engines of the service's configuration does not name it: "
+                f"write engines: [local, {engine}] into the service's configuration (docs/configuration.md)")
+
     assert home.json("get", "engines")["items"] == [
         {"name": "local", "takes": ["runs"], "available": True},
-        {"name": "job", "takes": ["runs", "workflows"], "available": False, "message": why}]
+        {"name": "job", "takes": ["runs", "workflows"], "available": False, "message": why("job")},
+        {"name": "tekton", "takes": ["workflows"], "available": False, "message": why("tekton")},
+        {"name": "ansible", "takes": ["workflows"], "available": False, "message": why("ansible")}]
     table = home.dayfly("get", "engines").stdout
     assert [line.split()[:3] for line in table.splitlines()[:2]] == [["NAME", "TAKES", "AVAILABLE"], ["local", "runs", "true"]]
-    assert home.json("get", "engine", "job")["message"] == why
-    assert 'engines "tekton": not found' in home.dayfly("get", "engine/tekton", code=1).stderr
+    assert home.json("get", "engine", "job")["message"] == why("job")
+    assert 'engines "docker": not found' in home.dayfly("get", "engine/docker", code=1).stderr

@@ -21,8 +21,8 @@ VERSION = (dayfly.ROOT / "VERSION").read_text().strip()
 UID, ANY_UID = 65532, 1002
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="building and entering images needs root here")
 WORK = "/work"  # of the pod
-NAMES = ("spawner", "runner", "terrakube")
-ENTRYPOINTS = {"spawner": "dayfly", "runner": "dayfly-runner", "terrakube": "entrypoint"}
+NAMES = ("spawner", "runner", "platform", "terrakube")
+ENTRYPOINTS = {"spawner": "dayfly", "runner": "dayfly-runner", "platform": "dayfly-platform", "terrakube": "entrypoint"}
 MODULE = """
 resource "terraform_data" "a" {
   input = "hello"
@@ -41,6 +41,7 @@ class Image:
         self.parts = parts
         self.index = json.loads((parts / "index.json").read_text())
         manifest = self.blob(self.index["manifests"][0])
+        self.packed = sum(layer["size"] for layer in manifest["layers"])
         self.config = self.blob(manifest["config"])
         self.root = directory / "root"
         self.root.mkdir()
@@ -74,7 +75,7 @@ def build(names, tmp):
         (tree / "build" / library).symlink_to((dayfly.ROOT / "build" / library).resolve())
     programs = tmp / "programs"
     programs.mkdir()
-    for program in ("dayfly", "dayfly-runner"):
+    for program in ("dayfly", "dayfly-runner", "dayfly-platform"):
         # As users have them, whatever variant the other tests run.
         shutil.copy(dayfly.ROOT / "build" / program, programs)
     env = {**os.environ, "BUILD": str(programs), "SOURCE_DATE_EPOCH": "1700000000"}
@@ -133,6 +134,8 @@ def test_they_are_small(images):
     assert images["spawner"].size() <= 60 * MB
     assert images["terrakube"].size() <= 60 * MB
     assert (images["runner"].root / "usr/bin/dayfly-runner").stat().st_size <= 2 * MB
+    assert images["platform"].packed <= 15 * MB
+    assert images["platform"].size() <= 33 * MB
 
 
 def test_they_run_as_a_numeric_user_that_is_not_root(images):
@@ -148,6 +151,18 @@ def test_the_spawner_has_no_shell_and_no_other_program(images):
     programs = sorted(str(p.relative_to(root)) for p in images["spawner"].files()
                       if p.stat().st_mode & 0o111 and ".so" not in p.name)
     assert programs == ["usr/bin/dayfly"]
+
+
+def test_the_platform_has_no_shell_and_no_program_but_those_of_git(images):
+    root = images["platform"].root
+    programs = sorted(str(p.relative_to(root)) for p in images["platform"].files()
+                      if p.stat().st_mode & 0o111 and ".so" not in p.name)
+    assert programs == ["usr/bin/dayfly-platform", "usr/bin/git", "usr/bin/ssh", "usr/lib/git-core/git-remote-http"]
+
+
+def test_the_platform_has_a_place_for_all_that_is_mounted(images):
+    for place in ("config", "secrets", "manifests", "report"):
+        assert not list((images["platform"].root / place).iterdir())
 
 
 def test_nothing_in_them_gives_rights_or_can_be_changed(images):
@@ -187,7 +202,7 @@ def test_each_lists_all_that_it_consists_of_with_versions_and_licences(images):
         assert parts[f"dayfly-{name}"]["versionInfo"] == VERSION
         assert {"libc6", "libssl3", "curl-static", "hiredis-static", "libarchive-static"} <= set(parts)
         for library in ("libmicrohttpd-static", "libjemalloc-static"):
-            assert (library in parts) == (name != "runner")
+            assert (library in parts) == (name in ("spawner", "terrakube"))
         for part in parts.values():
             assert part["versionInfo"] and part["externalRefs"][0]["referenceLocator"].startswith("pkg:")
             if not part["name"].startswith("dayfly-"):
@@ -195,8 +210,8 @@ def test_each_lists_all_that_it_consists_of_with_versions_and_licences(images):
 
 
 def test_two_builds_of_one_commit_are_the_same_image(images, tmp_path):
-    again, _ = build(["spawner", "runner"], tmp_path)
-    for name in ("spawner", "runner"):
+    again, _ = build(["spawner", "runner", "platform"], tmp_path)
+    for name in ("spawner", "runner", "platform"):
         image = images[name]
         manifest = json.loads(subprocess.run(["tar", "-xOf", again / f"{name}.tar", "index.json"], capture_output=True,
                                              check=True).stdout)
@@ -204,7 +219,8 @@ def test_two_builds_of_one_commit_are_the_same_image(images, tmp_path):
 
 
 def test_the_programs_start_with_a_read_only_root(images):
-    for name, program in (("spawner", "dayfly"), ("runner", "dayfly-runner"), ("terrakube", "dayfly"), ("terrakube", "dayfly-runner")):
+    for name, program in (("spawner", "dayfly"), ("runner", "dayfly-runner"), ("platform", "dayfly-platform"), ("terrakube", "dayfly"),
+                          ("terrakube", "dayfly-runner")):
         result = inside(images[name].root, program, "version")
         assert (result.returncode, result.stderr) == (0, ""), result.stderr
         assert VERSION in result.stdout
@@ -229,6 +245,48 @@ def test_the_spawner_has_its_allocator_with_its_settings(images):
 def test_a_runner_has_what_sources_and_modules_need(images, name, command, said):
     result = inside(images[name].root, *command)
     assert said in result.stdout + result.stderr
+
+
+# ---- the platform ----
+
+ENVIRONMENT = "name: shop\ndomain: shop.example\ngitRepository: https://127.0.0.1:1/shop.git\ngitRevision: main\n"
+KUBECONFIG = """
+apiVersion: v1
+kind: Config
+current-context: c
+contexts: [{name: c, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "http://127.0.0.1:1"}}]
+users: [{name: u, user: {}}]
+"""
+
+
+def act(image, tmp_path, environment, secrets, action="validate"):
+    """An action in the image of the platform, with these files mounted and no cluster."""
+    config, secret = tmp_path / "config", tmp_path / "secrets"
+    (secret / "git").mkdir(parents=True)
+    config.mkdir()
+    (config / "environment.yaml").write_text(environment)
+    (config / "kubeconfig").write_text(KUBECONFIG)
+    for name, value in secrets.items():
+        (secret / "git" / name).write_text(value)
+    env = of_image(image, ENVIRONMENT="staging", KUBECONFIG_PATH="/config/kubeconfig")
+    return inside(image.root, *image.config["config"]["Entrypoint"], action, mounts=(config, "/config", secret, "/secrets"), **env)
+
+
+def test_the_platform_refuses_a_bad_configuration(images, tmp_path):
+    result = act(images["platform"], tmp_path, "name: shop\nsize: 3\n", {})
+    assert result.returncode == 3 and "size" in result.stdout + result.stderr, result
+
+
+def test_the_platform_reads_its_repository_over_https(images, tmp_path):
+    result = act(images["platform"], tmp_path, ENVIRONMENT, {"username": "joe", "password": "hunter2"})
+    assert "Failed to connect" in result.stdout + result.stderr, result
+
+
+def test_git_of_the_platform_reaches_ssh_without_a_shell(images):
+    result = inside(images["platform"].root, "git", "ls-remote", "ssh://git@127.0.0.1:1/x", GIT_SSH="/usr/bin/dayfly-platform",
+                    GIT_SSH_VARIANT="ssh", DAYFLY_SSH_CONFIG="none")
+    assert "Connection refused" in result.stderr, result
 
 
 # ---- the executor of a Terrakube ----

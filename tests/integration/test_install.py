@@ -62,8 +62,8 @@ def test_the_manual_pages_are_clean_and_the_first_one_names_all_others(pages):
 def test_what_is_installed_below_a_prefix_is_uninstalled_again(tmp_path):
     run("make", "-s", "install-programs", f"DESTDIR={tmp_path}", "PREFIX=/opt/df")
     there = files(tmp_path)
-    for path in ("bin/dayfly", "bin/dayfly-runner", "share/man/man1/dayfly.1", "share/man/man1/dayfly-run.1",
-                 "share/man/man1/dayfly-runner.1", "lib/systemd/system/dayfly.service", "share/doc/dayfly/dayfly.yaml",
+    for path in ("bin/dayfly", "bin/dayfly-runner", "bin/dayfly-platform", "share/man/man1/dayfly.1", "share/man/man1/dayfly-run.1",
+                 "share/man/man1/dayfly-runner.1", "share/man/man1/dayfly-platform.1", "lib/systemd/system/dayfly.service", "share/doc/dayfly/dayfly.yaml",
                  "share/doc/dayfly/adopt.md",
                  "share/bash-completion/completions/dayfly", "share/zsh/site-functions/_dayfly",
                  "share/fish/vendor_completions.d/dayfly.fish"):
@@ -131,7 +131,7 @@ def symbols(path, *options):
     return run("nm", *options, str(path))
 
 
-@pytest.mark.parametrize("program", ["dayfly", "dayfly-runner"])
+@pytest.mark.parametrize("program", ["dayfly", "dayfly-runner", "dayfly-platform"])
 def test_the_programs_are_built_with_every_hardening_that_the_compiler_has(program):
     path = dayfly.ROOT / "build" / program
     header = run("readelf", "-hld", str(path))

@@ -307,12 +307,13 @@ def moments(namespace, names):
 @pytest.mark.parametrize("when", ["before", "after"])
 def test_a_spawner_killed_while_it_makes_the_job_starts_the_step_once(home, namespace, tofu, tmp_path, when):
     proxy = KubeProxy(namespace.cluster, tmp_path)
-    struck, dead = threading.Event(), threading.Event()
+    struck, told, dead = threading.Event(), threading.Event(), threading.Event()
 
     def kill(request, at):
         is_it = request[0] == "POST" and re.search(r"/jobs(\?|$)", request[1]) and at == when
         if is_it and not struck.is_set():
             struck.set()
+            assert told.wait(60)  # who asked for the run has its name: asking is not what is struck here
             pods.server.kill()
             dead.set()
             return True
@@ -323,6 +324,7 @@ def test_a_spawner_killed_while_it_makes_the_job_starts_the_step_once(home, name
             add_executor(pods)
             proxy.at = kill
             process, run = pods.begin("net")
+            told.set()
             assert dead.wait(60)
             process.kill()
             process.communicate()

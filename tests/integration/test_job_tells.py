@@ -50,7 +50,7 @@ def test_each_phase_of_a_step_is_an_event_on_its_job_and_a_metric(pods):
     history = pods.document("taskactions", "net-1-plan")["status"]["phaseHistory"]
     assert [h["phase"] for h in history] == ["Queued", "Initializing", "Executing", "Completed"]
     assert metrics(pods)['dayfly_step_transitions_total{phase="Completed",reason="Planned"}'] == 1
-    assert metrics(pods)['executor_action_status{action="plan"}'] == 2
+    assert metrics(pods)['dayfly_steps_ended_total{action="plan",result="success",reason="Planned"}'] == 1
 
 
 def test_a_failure_is_a_warning_with_its_cause(pods):

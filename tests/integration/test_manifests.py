@@ -228,6 +228,7 @@ RARELY = {
     ("", "persistentvolumeclaims", "get"): "a plugin cache",
     ("", "namespaces", "get"): "`dayfly doctor`",
     ("", "pods", "delete"): "a pod that never claimed its step",
+    ("", "pods/log", "get"): "a workflow has printed something",
     ("batch", "jobs", "delete"): "a canceled step, a workflow that is taken away",
     ("batch", "jobs", "get"): "a Job is looked at before it is let go or replaced",
     ("coordination.k8s.io", "leases", "get"): "the watch was behind",

@@ -42,12 +42,12 @@ def parts_of(bundle):
 
 def test_a_plan_is_kept_with_its_json_for_those_who_decide(steps):
     steps.run("plan", "Planned")
-    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "plan.json", "masks", "backend", "files"]
+    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "plan.json", "backend", "files", "masks"]
 
 
 def test_a_plan_that_nobody_reviews_is_not_shown_and_can_be_applied(steps):
     steps.run("plan", "Planned", reviewed=False)
-    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "masks", "backend", "files"]
+    assert parts_of((steps.report / "plan").read_bytes()) == ["plan", "backend", "files", "masks"]
     steps.run("apply", "Applied")
     assert steps.resources() == {"hello": "ok"}
 
@@ -475,3 +475,21 @@ def test_wrong_words_are_answered_with_the_usage(home, words):
     done = home.run(dayfly.RUNNER, *words)
     assert done.returncode == 3
     assert "dayfly-runner step" in done.stderr and done.stdout == ""
+
+
+def log_of_a_missing_step(home, tmp_path, **environment):
+    return home.run(dayfly.RUNNER, "step", "--file", tmp_path / "absent", "--report-dir", tmp_path / "report", env=environment).stderr
+
+
+def test_its_own_log_has_the_format_of_the_environment(home, tmp_path):
+    line = json.loads(log_of_a_missing_step(home, tmp_path, LOG_FORMAT="json", LOG_LEVEL="error"))
+    assert (line["level"], line["component"]) == ("error", "runner") and "absent" in line["msg"]
+    for text in (log_of_a_missing_step(home, tmp_path), log_of_a_missing_step(home, tmp_path, LOG_FORMAT="text", LOG_LEVEL="debug")):
+        assert re.fullmatch(r"\S+ error .*absent.*\n", text)
+
+
+@pytest.mark.parametrize("variable, word", [("LOG_LEVEL", "loud"), ("LOG_LEVEL", "INFO"), ("LOG_FORMAT", "xml")])
+def test_other_words_for_its_log_are_invalid_input(home, tmp_path, variable, word):
+    done = home.run(dayfly.RUNNER, "version", env={variable: word})
+    assert (done.returncode, done.stdout) == (3, "")
+    assert variable in done.stderr and word in done.stderr

@@ -44,13 +44,44 @@ def test_a_workflow_runs_with_its_parameters_and_files_and_tells_its_end(world):
     assert "restart" not in world.home.dayfly("get", "taskactions").stdout
 
 
+def failure_of(status):
+    return status["failureDetails"]["reason"], status["failureDetails"]["wasExecutionFailure"]
+
+
 def test_a_failing_workflow_tells_its_exit_code(world):
     world.ask("restart", "echo it is broken >/dev/termination-log; exit 3")
     status = world.ended("restart")["status"]
     assert (status["reason"], status["exitCode"]) == ("WorkflowFailed", 3), status
     assert "it is broken" in status["message"] and "BackoffLimitExceeded" in status["message"]
     assert (status["executionStatus"]["status"], status["executionStatus"]["reason"]) == ("False", "Failed")
+    assert failure_of(status) == ("TaskFailed", True) and status["failureDetails"]["exitCode"] == 3
+    assert "it is broken" in status["failureDetails"]["message"]
     assert "exit code 3" in world.home.dayfly("why", "taskaction/restart").stdout
+
+
+def test_what_a_workflow_prints_is_in_its_log_while_it_runs_and_when_its_job_is_gone(world):
+    dayfly = world.home.dayfly
+    world.ask("restart", "echo first; sleep 8; echo second")
+    assert "has nothing in its log yet" in dayfly("logs", "taskaction/restart").stderr
+    wait_for("its first line", lambda: dayfly("logs", "taskaction/restart").stdout == "first\n")
+    assert dayfly("logs", "-f", "taskaction/restart").stdout == "first\nsecond\n"
+    status = world.ended("restart")["status"]
+    pod, = world.namespace.get("pods")
+    assert status["logParts"] == [{"name": pod["metadata"]["name"], "offset": 0}]
+    world.namespace.kubectl("delete", "job", JOB)
+    assert dayfly("logs", "task/restart").stdout == "first\nsecond\n"
+    assert "--step is for runs alone" in dayfly("logs", "taskaction/restart", "--step", "plan", code=3).stderr
+    dayfly("delete", "taskaction/restart")
+    assert "restart" in dayfly("logs", "taskaction/restart", code=None).stderr
+
+
+def test_the_log_has_what_a_canceled_workflow_printed_until_then(world):
+    world.ask("restart", "echo it has begun; sleep 600")
+    world.wait("restart", "Executing")
+    wait_for("its pod to print", lambda: "it has begun" in world.namespace.kubectl("logs", f"job/{JOB}").stdout)
+    world.home.dayfly("cancel", "taskaction/restart")
+    world.ended("restart")
+    assert world.home.dayfly("logs", "taskaction/restart").stdout == "it has begun\n"
 
 
 def test_what_kept_a_pod_for_a_moment_is_not_why_it_failed(world):
@@ -144,6 +175,7 @@ def test_a_missing_service_account_is_told_and_ends_it_in_time(world):
     world.ask("restart", spec={"pendingSeconds": 3}, serviceAccountName="nobody")
     status = world.ended("restart")["status"]
     assert status["reason"] == "ServiceAccountMissing" and "nobody" in status["message"], status
+    assert failure_of(status) == ("ConfigurationError", False)
     world.namespace.wait_gone("job", JOB)
 
 
@@ -162,6 +194,7 @@ def test_a_pod_that_is_killed_again_and_again_is_given_up(world):
     world.ask("restart", "exit 137")
     status = world.ended("restart", seconds=150)["status"]
     assert (status["reason"], status["executionStatus"]["retryCount"]) == ("PodsExhausted", 3), status
+    assert failure_of(status) == ("Unknown", True)
     assert "killed again and again" in world.home.dayfly("why", "taskaction/restart").stdout
     world.namespace.wait_gone("job", JOB)
 
@@ -170,6 +203,7 @@ def test_what_runs_out_of_time_says_why_it_never_started(world):
     world.ask("restart", spec={"timeoutSeconds": 8}, dependencies={"secrets": [{"name": "absent"}]})
     status = world.ended("restart")["status"]
     assert status["reason"] == "SecretMissing" and '"absent" not found' in status["message"], status
+    assert failure_of(status) == ("ConfigurationError", False)
 
 
 def test_what_makes_no_sense_is_refused_with_every_fault(world):

@@ -38,3 +38,22 @@ go_build() { # name version ldflags package...
     fi
     echo "$dir"
 }
+
+# Installs the Python packages that a file of tests/tools pins into a virtual environment of the cache, once, and prints its
+# directory.
+python_env() { # name requirements
+    dir=$cache/$1-$(sha256sum "$tools_dir/$2" | cut -c1-16)
+    if [ ! -e "$dir/.complete" ]; then
+        exec 9>"$cache/.$1.lock"
+        flock 9
+    fi
+    if [ ! -e "$dir/.complete" ]; then
+        need_package python3-venv
+        say "Installing the Python packages of tests/tools/$2 (once, into $dir)"
+        rm -rf "$dir"
+        /usr/bin/python3 -m venv "$dir" >&2
+        "$dir/bin/pip" install --quiet --disable-pip-version-check -r "$tools_dir/$2" >&2
+        touch "$dir/.complete"
+    fi
+    echo "$dir"
+}

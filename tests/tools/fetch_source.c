@@ -64,8 +64,8 @@ static int fetch(char **argv, struct df_err *err)
 
 int main(int argc, char **argv)
 {
-    if (df_source_is_askpass())
-        return df_source_askpass(argc, argv);
+    if (df_source_is_helper())
+        return df_source_help(argc, argv);
     if (argc < 4) {
         (void)fprintf(stderr, "usage: fetch_source SOURCE.json CHECKOUT PRIVATE_DIR [COMMIT]\n");
         return 2;

@@ -232,9 +232,8 @@ struct placed {
 };
 static const struct placed placed_rules[] = {
     {"workflow.parameters",
-     "self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_]*$') && !k.startsWith('LD_') && !(k in "
-     "['TARGET_RESOURCE', 'HOME', 'TMPDIR', 'PATH']))",
-     "has a name that the system sets, or that is not a name of an environment variable"},
+     "self.all(k, k.matches('^[A-Za-z_][A-Za-z0-9_.-]*$') && k != 'TARGET_RESOURCE')",
+     "has a name that the system sets, or that no engine takes"},
 };
 
 /* Lists whose items are known by their name. */
@@ -347,7 +346,15 @@ static const struct text texts[] = {
     {"workflow", "What is executed."},
     {"workflow.executionBundle",
      "The image, run with its own command. Without one, the image of the runners."},
-    {"workflow.parameters", "Environment variables. No secrets: the values can be read here."},
+    {"workflow.executionBundleDigest", "What the bundle must end with, behind an @."},
+    {"workflow.engineConfig", "For the engine ansible."},
+    {"workflow.engineConfig.playbookPath", "The playbook, for people: the job template has it."},
+    {"workflow.engineConfig.jobTemplateName", "The job template of AWX."},
+    {"workflow.engineConfig.inventoryName", "The inventory, for people: the job template has it."},
+    {"workflow.remediationRequestRef", "Who asked for it."},
+    {"workflow.parameters",
+     "Environment variables, or what the engine makes of them. No secrets: the values can be read "
+     "here."},
     {"workflow.declaredParameterNames",
      "If set, only parameters that are true here are passed on."},
     {"workflow.dependencies", "Secrets and ConfigMaps that are mounted at /run/kubernaut."},

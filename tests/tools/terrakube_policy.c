@@ -72,8 +72,8 @@ static int print(const struct df_terrakube_verdict *v, const struct df_err *why)
 
 int main(int argc, char **argv)
 {
-    if (df_source_is_askpass())
-        return df_source_askpass(argc, argv);
+    if (df_source_is_helper())
+        return df_source_help(argc, argv);
     struct world w = {0};
     struct df_err err = {0};
     struct df_terrakube_verdict verdict = {0};

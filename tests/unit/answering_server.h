@@ -2,13 +2,15 @@
  * answering_server.h - a real HTTP server that answers as the test says, and keeps what it was
  * asked.
  *
- * The test gives the answers before it asks, and looks afterwards: nothing is locked.
+ * The test gives the answers before it asks, and looks afterwards. The lock is for connections
+ * that end without an answer.
  */
 #ifndef DF_TEST_ANSWERING_SERVER_H
 #define DF_TEST_ANSWERING_SERVER_H
 
 #include <arpa/inet.h>
 #include <microhttpd.h>
+#include <pthread.h>
 
 #include "common/base/buf.h"
 
@@ -29,6 +31,7 @@ struct answering_server {
     char url[64];
     struct answer answers[ANSWERS]; /* in turn; the last one stays */
     unsigned n_answers, n_asked;
+    pthread_mutex_t lock; /* between connections */
     struct asked asked[ANSWERS];
 };
 
@@ -82,6 +85,7 @@ static inline enum MHD_Result answering_handle(void *cls, struct MHD_Connection 
     const char *token = MHD_lookup_connection_value(c, MHD_HEADER_KIND, "Authorization");
     DF_BUF struct df_buf query = DF_BUF_INIT(DF_LIMIT_URL);
     (void)MHD_get_connection_values(c, MHD_GET_ARGUMENT_KIND, answering_parameter, &query);
+    (void)pthread_mutex_lock(&s->lock);
     unsigned i = s->n_asked < s->n_answers ? s->n_asked : s->n_answers - 1;
     if (s->n_asked == ANSWERS || !s->n_answers)
         abort();
@@ -92,8 +96,9 @@ static inline enum MHD_Result answering_handle(void *cls, struct MHD_Connection 
                        answering_copy(type),
                        answering_copy(token),
                        answering_copy(df_buf_str(body))};
-    return s->answers[i].status ? answering_say(c, s->answers[i].status, s->answers[i].body)
-                                : MHD_NO;
+    const struct answer a = s->answers[i];
+    (void)pthread_mutex_unlock(&s->lock);
+    return a.status ? answering_say(c, a.status, a.body) : MHD_NO;
 }
 
 static inline void answering_done(void *cls, struct MHD_Connection *c, void **con,
@@ -120,12 +125,15 @@ static inline void answering_open(struct answering_server *s)
 
 static inline void will_answer(struct answering_server *s, unsigned status, const char *body)
 {
+    (void)pthread_mutex_lock(&s->lock);
     s->answers[s->n_answers++] = (struct answer){status, body};
+    (void)pthread_mutex_unlock(&s->lock);
 }
 
 /* What was asked and shall be answered so far. */
 static inline void answering_forget(struct answering_server *s)
 {
+    (void)pthread_mutex_lock(&s->lock);
     for (unsigned i = 0; i < s->n_asked; i++) {
         free(s->asked[i].method);
         free(s->asked[i].url);
@@ -135,6 +143,16 @@ static inline void answering_forget(struct answering_server *s)
         free(s->asked[i].body);
     }
     s->n_asked = s->n_answers = 0;
+    (void)pthread_mutex_unlock(&s->lock);
+}
+
+/* How often it was asked, also by connections that ended without an answer. */
+static inline unsigned answering_count(struct answering_server *s)
+{
+    (void)pthread_mutex_lock(&s->lock);
+    unsigned n = s->n_asked;
+    (void)pthread_mutex_unlock(&s->lock);
+    return n;
 }
 
 static inline void answering_close(struct answering_server *s)

@@ -36,7 +36,10 @@ struct fake_step {
     char *log;    /* path of a log that was not handed over, or NULL; owned */
     char *state;  /* the same of an errored.tfstate */
     int creates, starts, cancels, cleanups;
+    bool is_deleted; /* at the last cleanup(): its document goes, too */
     int state_looks; /* how often somebody asked for `state` */
+    /* What a workflow has printed: names of parts and their texts, borrowed; the last one grows. */
+    const char *parts[4][2];
 };
 
 struct fake_engine {
@@ -49,7 +52,9 @@ struct fake_engine {
     size_t count;
     struct df_err create_error; /* cls != NONE: create() fails with it */
     struct df_err status_error; /* the same of status() */
+    int unanswered;             /* how often status() failed */
     struct df_err pod_error;    /* the same of check_pod() */
+    struct df_err output_error; /* the same of output(), behind the first part */
 };
 
 static struct fake_step *fake_find(struct fake_engine *f, const char *name)
@@ -115,6 +120,9 @@ static int fake_status(struct df_engine *e, const struct df_engine_step *step,
     struct df_err why = f->status_error;
     if (why.cls == DF_ERR_NONE)
         *ret = fake_resources(f, step)->seen;
+    else
+        f->unanswered++;
+    (void)pthread_cond_broadcast(&f->changed);
     (void)pthread_mutex_unlock(&f->lock);
     if (why.cls == DF_ERR_NONE)
         return 0;
@@ -166,6 +174,7 @@ static int fake_cleanup(struct df_engine *e, const struct df_engine_step *step, 
     (void)pthread_mutex_lock(&f->lock);
     struct fake_step *s = fake_find(f, step->name);
     s->cleanups++;
+    s->is_deleted = step->is_deleted;
     if (!df_shared_pod_host_of(step->ref)) {
         s->seen.phase = DF_ENGINE_ABSENT;
         s->seen.has_result = false;
@@ -203,13 +212,34 @@ static void fake_close(struct df_engine *e)
     (void)pthread_cond_destroy(&f->changed);
 }
 
-static const struct df_runner_ops fake_runner = {.step = {.create = fake_create,
-                                                          .status = fake_status,
-                                                          .result = fake_result,
-                                                          .cancel = fake_cancel,
-                                                          .cleanup = fake_cleanup},
-                                                 .leftover = fake_leftover,
-                                                 .check_pod = fake_check_pod};
+static int fake_output(struct df_engine *e, const struct df_engine_step *step,
+                       const struct df_output_reader *to, struct df_err *err)
+{
+    struct fake_engine *f = fake_of(e);
+    (void)pthread_mutex_lock(&f->lock);
+    const struct fake_step s = *fake_find(f, step->name);
+    struct df_err why = f->output_error;
+    (void)pthread_mutex_unlock(&f->lock);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(s.parts) && s.parts[i][0]; i++) {
+        int known = to->begin(to->arg, s.parts[i][0], err);
+        if (known < 0 ||
+            (!known && to->add(to->arg, s.parts[i][1], strlen(s.parts[i][1]), err) < 0))
+            return -1;
+        if (why.cls != DF_ERR_NONE)
+            return df_err_pass(err, &why);
+    }
+    return 0;
+}
+
+#define FAKE_STEP_OPS                                                                              \
+    {                                                                                              \
+        .create = fake_create, .status = fake_status, .result = fake_result,                       \
+        .cancel = fake_cancel, .cleanup = fake_cleanup                                             \
+    }
+
+static const struct df_runner_ops fake_runner = {
+    .step = FAKE_STEP_OPS, .leftover = fake_leftover, .check_pod = fake_check_pod};
+static const struct df_workflow_ops fake_workflow = {.step = FAKE_STEP_OPS, .output = fake_output};
 
 static const struct df_engine_ops fake_ops = {.close = fake_close, .runner = &fake_runner};
 
@@ -335,7 +365,7 @@ static inline int world_teardown(void **state)
 }
 
 /* An Executor as the API would store it. spec: JSON members besides the source, or "". */
-static void make_executor(struct world *w, const char *name, const char *spec)
+static inline void make_executor(struct world *w, const char *name, const char *spec)
 {
     DF_FREE char *text = df_strf("{'apiVersion':'dayfly.dev/v1alpha1','kind':'Executor',"
                                  "'metadata':{'name':'%s'},'spec':{'source':{'url':"
@@ -349,7 +379,7 @@ static void make_executor(struct world *w, const char *name, const char *spec)
 }
 
 /* Creates a run and returns its document. */
-static cJSON *make_run(struct world *w, const char *executor, const char *body)
+static inline cJSON *make_run(struct world *w, const char *executor, const char *body)
 {
     DF_JSON cJSON *request = json(body);
     cJSON *run = NULL;

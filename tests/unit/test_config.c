@@ -224,6 +224,17 @@ static void the_first_of_several_engines_is_that_of_new_steps(void **state)
     df_config_free(&c);
 }
 
+static void an_engine_of_workflows_alone_gets_no_plans_and_applies(void **state)
+{
+    (void)state;
+    struct df_config c;
+    write_file("dataDirectory: /d\nengines: [tekton, local]\n");
+    assert_int_equal(df_config_load(file_path, home_env, NULL, &c, NULL), 0);
+    assert_string_equal(c.engine, "local");
+    assert_true(c.runs_here && c.runs_pipelines && c.needs_cluster);
+    df_config_free(&c);
+}
+
 static void faults_of_a_file_name_the_key_and_the_line(void **state)
 {
     (void)state;
@@ -269,11 +280,16 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
          "blobs.location: \"azblob://acme/states/prod\" has a query behind it"},
         {"blobs: {location: 'https://acme.blob.core.windows.net/states?sig=S3CRET'}\n",
          "blobs.location: \"https://acme.blob.core.windows.net/states\" has a query behind it"},
-        {"engines: [docker]\n", "engines: \"docker\" is neither local nor job"},
+        {"engines: [docker]\n",
+         "engines: \"docker\" is neither local nor job nor tekton nor ansible"},
         {"engine: {local: {isolation: maybe}}\n",
          "engine.local.isolation: \"maybe\" is neither auto, strict nor none"},
         {"engine: {job: {isolation: auto}}\n", ":1: engine.job: there is no such key"},
         {"engine: [local]\n", ":1: engine: must be a single value"},
+        {"engines: [tekton]\n", "engines: \"tekton\" runs no plans and applies: add local or job"},
+        {"engines: [job, ansible]\n", "ansible.apiUrl: is required for the engine ansible"},
+        {"engines: [job, ansible]\nansible: {apiUrl: 'https://awx', tokenSecretRef: {name: a}}\n",
+         "ansible.tokenSecretRef.key: is required for the engine ansible"},
         {"engines: [job, job]\n", "engines: \"job\" is named twice"},
         {"engines: [job]\nengine: local\n", "engine and engines are both set: keep one of them"},
         {"engines: [job, local]\nelection: {enabled: true}\n",
@@ -604,6 +620,7 @@ static void what_no_step_may_have_comes_from_several_keys(void **state)
     DF_CLEANUP(df_never_free) struct df_never never = {0};
     write_file(
         "server:\n  tls: {names: [a], secret: authority}\n"
+        "ansible: {tokenSecretRef: {name: awx, key: token}}\n"
         "auth:\n  serviceAccounts: {jobs/boss: admin, jobs/ci: write, other/far: admin}\n"
         "placement:\n  never: {serviceAccounts: [mine], secrets: [tokens], claims: [data]}\n");
     assert_int_equal(df_config_load(file_path, home_env, NULL, &c, NULL), 0);
@@ -617,6 +634,7 @@ static void what_no_step_may_have_comes_from_several_keys(void **state)
         assert_int_equal(df_strs_has(&never.accounts, accounts[i].name), accounts[i].is_in);
     assert_true(df_strs_has(&never.secrets, "tokens"));
     assert_true(df_strs_has(&never.secrets, "authority"));
+    assert_true(df_strs_has(&never.secrets, "awx"));
     assert_true(df_strs_has(&never.claims, "data"));
     df_config_free(&c);
 }
@@ -650,6 +668,7 @@ int main(void)
         cmocka_unit_test(an_empty_file_changes_nothing),
         cmocka_unit_test(a_file_that_is_not_there_is_a_wrong_configuration),
         cmocka_unit_test(the_first_of_several_engines_is_that_of_new_steps),
+        cmocka_unit_test(an_engine_of_workflows_alone_gets_no_plans_and_applies),
         cmocka_unit_test(faults_of_a_file_name_the_key_and_the_line),
         cmocka_unit_test(isolation_is_strict_with_tokens_unless_it_is_set),
         cmocka_unit_test(a_misspelt_variable_of_our_sections_is_an_error),

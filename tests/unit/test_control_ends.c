@@ -378,7 +378,8 @@ static void an_unknown_engine_fails_the_step_and_names_the_known_ones(void **sta
     begin(w, AUTO);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
     assert_value(w, DF_KIND_RUN, "net-1", "status.message",
-                 "unsupported execution engine: \"tekton\" (registered: [local])");
+                 "unsupported execution engine: \"tekton\" (registered: [local]); write engines: "
+                 "[local, tekton] into the service's configuration (docs/configuration.md)");
     await_settled(w);
 }
 

@@ -104,6 +104,8 @@ static void a_plan_that_is_taken_away_while_its_apply_runs_changes_nothing(void 
 struct first_sight {
     struct world *w;
     atomic_int holds; /* -1: not seen */
+    atomic_int count; /* how often */
+    pthread_t writers[2];
 };
 
 /* A df_store_watcher. */
@@ -120,7 +122,7 @@ static void note_first_sight(void *arg, const struct df_store_event *event)
 static void that_an_executor_may_hold_resources_is_durable_before_its_apply_exists(void **state)
 {
     struct world *w = *state;
-    struct first_sight seen = {w, -1};
+    struct first_sight seen = {.w = w, .holds = -1};
     assert_int_equal(df_store_watch(w->s.store, note_first_sight, &seen, NULL), 0);
     begin(w, AUTO);
     (void)await_start(w, "net-1-plan");
@@ -130,6 +132,71 @@ static void that_an_executor_may_hold_resources_is_durable_before_its_apply_exis
     (void)await_start(w, "net-1-apply");
     df_store_unwatch(w->s.store, note_first_sight, &seen);
     assert_int_equal(atomic_load(&seen.holds), 1);
+}
+
+static int annotate(cJSON *doc, void *arg, struct df_err *err)
+{
+    (void)arg;
+    cJSON *annotations = df_json_object_at(df_json_object_at(doc, "metadata"), "annotations");
+    return df_json_set_str(annotations, "example.com/note", "1", err);
+}
+
+static void *annotate_run(void *arg)
+{
+    struct world *w = arg;
+    (void)!df_store_modify(w->s.store, DF_KIND_RUN, "net-1", annotate, NULL, NULL, NULL);
+    return NULL;
+}
+
+static void *take_apply(void *arg)
+{
+    take_away(arg, DF_KIND_TASK_ACTION, "net-1-apply");
+    return NULL;
+}
+
+static bool is_done(struct world *w)
+{
+    DF_JSON cJSON *run = get(w, DF_KIND_RUN, "net-1");
+    DF_JSON cJSON *step = get(w, DF_KIND_TASK_ACTION, "net-1-apply");
+    return df_json_at(run, "metadata.annotations") && !step;
+}
+
+/* A df_store_watcher. While it runs, nobody is told of a change: the pass that has created the step
+ * goes on when the step is gone, and its write of the run meets a conflict. */
+static void take_away_at_first_sight(void *arg, const struct df_store_event *event)
+{
+    struct first_sight *seen = arg;
+    if (event->kind != DF_KIND_TASK_ACTION || event->change != DF_CHANGE_ADDED ||
+        !df_streq(event->name, "net-1-apply") || atomic_fetch_add(&seen->count, 1) > 0)
+        return;
+    assert_int_equal(pthread_create(&seen->writers[0], NULL, annotate_run, seen->w), 0);
+    assert_int_equal(pthread_create(&seen->writers[1], NULL, take_apply, seen->w), 0);
+    while (!is_done(seen->w))
+        (void)poll(NULL, 0, 1);
+}
+
+static void a_step_that_is_taken_away_before_its_run_names_it_is_not_created_again(void **state)
+{
+    struct world *w = *state;
+    struct first_sight seen = {.w = w};
+    assert_int_equal(df_store_watch(w->s.store, take_away_at_first_sight, &seen, NULL), 0);
+    begin(w, AUTO);
+    play_plan(w, "net-1", "net-1-plan");
+    for (bool ended = false; !ended;) {
+        uint64_t mark = changes_mark(w);
+        DF_FREE char *reason = value_of(w, DF_KIND_RUN, "net-1", "status.reason");
+        ended = df_streq(reason, "StepDeleted");
+        assert_true(atomic_load(&seen.count) <= 1);
+        if (fake_look(w, "net-1-apply").seen.phase == DF_ENGINE_RUNNING)
+            end_processes(w, "net-1-apply", 0, "exited with code 0");
+        if (!ended)
+            wait_for_change(w, mark);
+    }
+    for (size_t i = 0; i < DF_ARRAY_SIZE(seen.writers); i++)
+        (void)pthread_join(seen.writers[i], NULL);
+    df_store_unwatch(w->s.store, take_away_at_first_sight, &seen);
+    assert_int_equal(atomic_load(&seen.count), 1);
+    assert_true(fake_look(w, "net-1-apply").starts <= 1);
 }
 
 /* ---- a Run ---- */
@@ -283,6 +350,7 @@ int main(void)
         TEST(an_apply_whose_document_is_taken_away_is_ended_and_its_run_fails_then),
         TEST(the_end_names_what_a_lost_apply_created_and_no_state_has),
         TEST(a_plan_that_is_taken_away_while_its_apply_runs_changes_nothing),
+        TEST(a_step_that_is_taken_away_before_its_run_names_it_is_not_created_again),
         TEST(that_an_executor_may_hold_resources_is_durable_before_its_apply_exists),
         TEST(a_run_that_is_taken_away_ends_its_apply_before_the_next_run_begins),
         TEST(an_executor_whose_run_is_taken_away_is_in_error_and_free),

@@ -42,6 +42,21 @@ static void remember(struct df_memory *m, const char *name, const char *uid)
     df_memory_put_outputs(m, doc, value);
     assert_int_equal(df_memory_add_wait(m, &run, doc, 8), 8);
     df_memory_await_executor(m, doc, "net");
+    df_memory_put_log_due(m, doc, 9);
+    assert_int_equal(df_memory_put_step(m, doc, value, NULL), 0);
+}
+
+static bool remembers_step(struct df_memory *m, const char *name, const char *uid)
+{
+    DF_JSON cJSON *doc = document(name, uid), *entry = NULL;
+    assert_int_equal(df_memory_get_step(m, doc, &entry, NULL), 0);
+    return entry;
+}
+
+static bool remembers_log(struct df_memory *m, const char *name, const char *uid)
+{
+    DF_JSON cJSON *doc = document(name, uid);
+    return df_memory_get_log_due(m, doc) == 9;
 }
 
 static bool remembers_ref(struct df_memory *m, const char *name, const char *uid)
@@ -76,15 +91,19 @@ static void one_forget_ends_every_memory_of_the_document_and_of_no_other(void **
     assert_false(remembers_wait(m, DF_KIND_TASK_ACTION, "a"));
     assert_false(remembers_ref(m, "a", "ua"));
     assert_false(remembers_outputs(m, "ua"));
+    assert_false(remembers_log(m, "a", "ua"));
     assert_true(remembers_wait(m, DF_KIND_RUN, "a"));
+    assert_true(remembers_step(m, "a", "ua"));
     df_memory_forget(m, DF_KIND_RUN, "a");
     assert_false(remembers_wait(m, DF_KIND_RUN, "a"));
+    assert_false(remembers_step(m, "a", "ua"));
     for (size_t i = 0; i < DF_MEMORY_KINDS; i++)
         assert_int_equal(m->counts[i], i == DF_MEMORY_WAIT ? 2 : 1); /* those of b */
     assert_true(remembers_wait(m, DF_KIND_TASK_ACTION, "b"));
     assert_true(remembers_wait(m, DF_KIND_RUN, "b"));
     assert_true(remembers_ref(m, "b", "ub"));
     assert_true(remembers_outputs(m, "ub"));
+    assert_true(remembers_log(m, "b", "ub"));
     assert_true(df_memory_take_awaiting(m, "net", run));
     assert_string_equal(run, "b");
     df_memory_forget(m, DF_KIND_TASK_ACTION, "b");

@@ -53,6 +53,17 @@ static void an_event_is_about_the_job_of_its_step(void **state)
                 "the event");
 }
 
+static void an_event_about_a_workflow_of_tekton_is_about_its_pipeline_run(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *task = task_with(DF_OUTCOME_NONE, "Initializing", NULL);
+    cJSON *ref = df_json_object_at(df_json_object_at(task, "status"), "engineRef");
+    assert_int_equal(df_json_set_str(ref, "kind", "PipelineRun", NULL), 0);
+    DF_JSON cJSON *event = event_of(task, 0, false);
+    assert_at(event, "regarding.apiVersion", "'tekton.dev/v1'");
+    assert_at(event, "regarding.kind", "'PipelineRun'");
+}
+
 static void or_about_the_task_where_that_is_an_object_of_the_cluster(void **state)
 {
     (void)state;
@@ -391,6 +402,24 @@ static void a_finished_step_that_is_written_again_has_no_new_events(void **state
     assert_string_equal(seen, "");
 }
 
+static void a_job_of_awx_has_no_events_for_the_cluster_does_not_know_it(void **state)
+{
+    (void)state;
+    static const int statuses[] = {201, 201};
+    struct teller t;
+    open_teller(&t, statuses);
+    start_events(&t);
+    make_step(&t, HEAD("restart") UNFINISHED SPEC
+              "'status':{'engineRef':{'kind':'AWXJob','name':'awx-job-7','namespace':'default',"
+              "'uid':'7'}}}");
+    make_step(&t, STEP);
+    change(&t, "restart", DF_OUTCOME_NONE, "Executing", df_real_us());
+    enter(&t, "Queued");
+    await_asked(&t, 1);
+    DF_FREE char *seen = close_teller(&t);
+    assert_string_equal(seen, POSTED "Queued\n");
+}
+
 static void without_pods_there_are_no_events(void **state)
 {
     (void)state;
@@ -407,6 +436,7 @@ int main(void)
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_event_is_about_the_job_of_its_step),
+        cmocka_unit_test(an_event_about_a_workflow_of_tekton_is_about_its_pipeline_run),
         cmocka_unit_test(or_about_the_task_where_that_is_an_object_of_the_cluster),
         cmocka_unit_test(what_went_wrong_is_a_warning_and_an_end_has_the_reason_of_the_step),
         cmocka_unit_test(a_long_message_is_cut_between_characters),
@@ -420,6 +450,7 @@ int main(void)
         cmocka_unit_test(a_step_has_events_from_its_first_entry_on_once_it_has_a_job),
         cmocka_unit_test(a_new_leader_posts_what_is_young_and_nothing_that_is_old),
         cmocka_unit_test(a_finished_step_that_is_written_again_has_no_new_events),
+        cmocka_unit_test(a_job_of_awx_has_no_events_for_the_cluster_does_not_know_it),
         cmocka_unit_test(without_pods_there_are_no_events),
     };
     return cmocka_run_group_tests_name("events", tests, NULL, NULL);

@@ -9,99 +9,7 @@
 #include <cmocka.h>
 
 #include "common/base/limits.h"
-#include "spawner/engine/job/job.h"
-#include "tests/unit/kube_server.h"
-#include "tests/unit/kube_words.h"
-
-#define NAME "wfe-c00449355dfb987a" /* of this target: */
-#define TARGET "default/deployment/my-app"
-
-/* What there is in the cluster: lists of objects in JSON with ' for ". */
-struct objects {
-    const char *jobs, *pods, *events;
-    const char *job_now;  /* what a GET of the Job says, "" for 404; NULL: as jobs */
-    const bool *are_told; /* no list is answered before, under the server's lock; NULL: at once */
-    const char *pod_now;  /* what one pod is told to be, "" for none; NULL: nothing is told */
-};
-
-static const char *list_for(const struct objects *o, const char *target)
-{
-    return strstr(target, "/jobs") ? o->jobs : strstr(target, "/pods") ? o->pods : o->events;
-}
-
-static void answer(struct kube_server *s, const struct kube_request *r, struct kube_reply *a)
-{
-    const char *items = list_for(s->arg, r->target);
-    const struct objects *o = s->arg;
-    bool is_one = strstr(r->target, "/jobs/");
-    if (is_one && o->job_now)
-        items = o->job_now;
-    if (strstr(r->target, "watch=true")) {
-        kube_stream(a);
-        a->hold = true;
-        return;
-    }
-    if (strstr(r->target, "fieldSelector=metadata.name")) {
-        if (!o->pod_now) {
-            kube_status(a, 500, "InternalError", "etcd is away");
-            return;
-        }
-        items = o->pod_now;
-    }
-    if (is_one && !*items) {
-        kube_status(a, 404, "NotFound", "jobs is not found");
-        return;
-    }
-    while (!is_one && o->are_told && !*o->are_told)
-        (void)pthread_cond_wait(&s->changed, &s->lock);
-    DF_FREE char *body = is_one
-                             ? strdup(items)
-                             : df_strf("{'metadata':{'resourceVersion':'10'},'items':[%s]}", items);
-    for (char *p = body; *p; p++)
-        *p = *p == '\'' ? '"' : *p;
-    kube_say(a, 200, "", body);
-}
-
-struct world {
-    struct kube_server server;
-    struct df_kube *kube;
-    struct df_engine *engine;
-    cJSON *workflow;
-};
-
-/* With its lists told, unless they are held back. */
-static void open_world(struct world *w, const struct objects *objects)
-{
-    kube_start(&w->server, answer, (void *)(uintptr_t)objects);
-    w->kube = kube_client(&w->server);
-    w->workflow = json("{'executionBundle':'image'}");
-    const struct df_job_options o = {.kube = w->kube, .name_space = "build", .image = "runner"};
-    assert_int_equal(df_engine_job_new(&o, &w->engine, NULL), 0);
-    assert_int_equal(w->engine->ops->watch(w->engine, NULL), 0);
-    (void)pthread_mutex_lock(&w->server.lock);
-    while (w->server.watches < 3 && !objects->are_told)
-        (void)pthread_cond_wait(&w->server.changed, &w->server.lock);
-    (void)pthread_mutex_unlock(&w->server.lock);
-}
-
-static void close_world(struct world *w)
-{
-    w->engine->ops->close(w->engine);
-    df_kube_free(w->kube);
-    kube_stop(&w->server);
-    cJSON_Delete(w->workflow);
-}
-
-static struct df_engine_step step_of(const struct world *w, const char *task, bool was_created)
-{
-    return (struct df_engine_step){
-        .name = task,
-        .uid = "u1",
-        .pending_seconds = 120,
-        .timeout_seconds = 1800,
-        .workflow = {.spec = w->workflow, .target = TARGET, .name_space = "default"},
-        .was_created = was_created};
-}
+#include "tests/unit/job_world.h"
 
 /* How often it was asked for what begins so. */
 static int asked(struct world *w, const char *request)
@@ -116,12 +24,6 @@ static int asked(struct world *w, const char *request)
 }
 
 #define DELETE "DELETE /apis/batch/v1/namespaces/build/jobs/" NAME
-#define LABELS(owner, uid)                                                                         \
-    "'labels':{'kubernaut.ai/workflow-execution':'" owner "','kubernaut.ai/source-namespace':"     \
-    "'default','dayfly.dev/step-uid':'" uid "'}"
-#define JOB(owner, uid, status)                                                                    \
-    "{'metadata':{'name':'" NAME "','namespace':'build','uid':'j2','resourceVersion':'5',"         \
-    "'creationTimestamp':'2026-11-21T12:00:00Z'," LABELS(owner, uid) "},'status':" status "}"
 #define DONE "{'succeeded':1,'conditions':[{'type':'Complete','status':'True'}]}"
 
 /* UT-WE-014-050, JOB-001 */
@@ -146,7 +48,7 @@ static void what_is_not_there_is_absent(void **state)
         struct df_engine_step step = step_of(&w, "test-wfe", was_created);
         struct df_engine_observation seen;
         struct df_err err = {0};
-        if (w.engine->ops->workflow->status(w.engine, &step, &seen, &err) < 0)
+        if (w.engine->ops->workflow->step.status(w.engine, &step, &seen, &err) < 0)
             fail_msg("%s", err.message);
         assert_int_equal(seen.phase, DF_ENGINE_ABSENT);
         assert_true(seen.is_gone);
@@ -174,7 +76,7 @@ static void a_cleanup_removes_its_own_job_and_no_other(void **state)
         struct df_err err = {0};
         open_world(&w, &rows[i].objects);
         struct df_engine_step step = step_of(&w, "wfe-cleanup", true);
-        if (w.engine->ops->workflow->cleanup(w.engine, &step, &err) < 0)
+        if (w.engine->ops->workflow->step.cleanup(w.engine, &step, &err) < 0)
             fail_msg("%s: %s", rows[i].what, err.message);
         if (asked(&w, DELETE) != rows[i].deletes)
             fail_msg("%s: %d deletes", rows[i].what, asked(&w, DELETE));
@@ -207,14 +109,35 @@ static void retries_are_counted_from_the_watch_for_this_job_alone(void **state)
         DF_JSON cJSON *result = NULL;
         struct df_engine_observation seen;
         struct df_err err = {0};
-        if (w.engine->ops->workflow->status(w.engine, &step, &seen, &err) < 0 ||
-            w.engine->ops->workflow->result(w.engine, &step, &result, &err) < 0)
+        if (w.engine->ops->workflow->step.status(w.engine, &step, &seen, &err) < 0 ||
+            w.engine->ops->workflow->step.result(w.engine, &step, &result, &err) < 0)
             fail_msg("%s", err.message);
         assert_int_equal(seen.phase, DF_ENGINE_ENDED);
         assert_int_equal(seen.exit_code, 0);
         assert_int_equal(df_json_int(result, "executionStatus.retryCount", -1), 2);
     }
     assert_int_equal(asked(&w, "GET "), 6); /* a list and a watch of Jobs, pods and Events */
+    close_world(&w);
+}
+
+#define NO_ACCOUNT                                                                                 \
+    "{'metadata':{'name':'a','namespace':'build','uid':'a','resourceVersion':'6'},"                \
+    "'involvedObject':{'kind':'Job','name':'" NAME "','uid':'j2'},'type':'Warning',"               \
+    "'reason':'FailedCreate','message':'pods \\\"x\\\" is forbidden: error looking up service "    \
+    "account build/runner: serviceaccount \\\"runner\\\" not found'}"
+
+static void why_a_workflow_has_no_pod_is_told_with_the_keys_of_a_workflow(void **state)
+{
+    (void)state;
+    static const struct objects objects = {JOB("test-wfe", "u1", "{}"), "", NO_ACCOUNT};
+    struct world w;
+    struct df_engine_observation seen;
+    open_world(&w, &objects);
+    struct df_engine_step step = step_of(&w, "test-wfe", true);
+    assert_int_equal(w.engine->ops->workflow->step.status(w.engine, &step, &seen, NULL), 0);
+    assert_string_equal(seen.reason, "ServiceAccountMissing");
+    assert_non_null(strstr(seen.cause, "spec.workflow.serviceAccountName"));
+    assert_null(strstr(seen.cause, "placement"));
     close_world(&w);
 }
 
@@ -233,7 +156,7 @@ static void a_workflow_whose_pods_end_one_after_the_other_is_given_up(void **sta
         struct df_engine_observation seen;
         open_world(&w, &rows[i].objects);
         struct df_engine_step step = step_of(&w, "test-wfe", true);
-        assert_int_equal(w.engine->ops->workflow->status(w.engine, &step, &seen, NULL), 0);
+        assert_int_equal(w.engine->ops->workflow->step.status(w.engine, &step, &seen, NULL), 0);
         assert_true(seen.gives_up == rows[i].gives_up);
         assert_true(df_streq(seen.reason, "PodsExhausted") == rows[i].gives_up);
         close_world(&w);
@@ -636,6 +559,7 @@ int main(void)
         cmocka_unit_test(what_is_not_there_is_absent),
         cmocka_unit_test(a_cleanup_removes_its_own_job_and_no_other),
         cmocka_unit_test(retries_are_counted_from_the_watch_for_this_job_alone),
+        cmocka_unit_test(why_a_workflow_has_no_pod_is_told_with_the_keys_of_a_workflow),
         cmocka_unit_test(a_workflow_whose_pods_end_one_after_the_other_is_given_up),
         cmocka_unit_test(a_pod_that_goes_with_its_job_is_not_taken_for_a_deleted_pod),
         cmocka_unit_test(the_first_look_waits_for_the_lists),

@@ -67,6 +67,151 @@ static void a_json_line_says_when_what_and_where(void **state)
     assert_null(df_json_str(second, "run"));
 }
 
+static void a_line_of_an_action_names_its_trace_and_what_it_works_on(void **state)
+{
+    df_log_setup(DF_LOG_INFO, true, "platform");
+    df_log_action("deploy");
+    df_log_trace("0123456789abcdef0123456789abcdef", "00000000000000aa");
+    catch_stderr(*state);
+    df_info("begins");
+    df_log_component("cert-manager", "00000000000000bb");
+    df_info("waits");
+    df_log_component(NULL, NULL);
+    df_log_action(NULL);
+    df_log_trace(NULL, NULL);
+    df_info("over");
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    read_caught(*state, &b);
+    const char *second = strchr(df_buf_str(&b), '\n') + 1, *third = strchr(second, '\n') + 1;
+    DF_JSON cJSON *begins = parse_line(b.data, (size_t)(second - b.data - 1));
+    DF_JSON cJSON *waits = parse_line(second, (size_t)(third - second - 1));
+    assert_string_equal(df_json_str(begins, "action"), "deploy");
+    assert_string_equal(df_json_str(begins, "component"), "platform");
+    assert_string_equal(df_json_str(begins, "span_id"), "00000000000000aa");
+    assert_string_equal(df_json_str(waits, "trace_id"), "0123456789abcdef0123456789abcdef");
+    assert_string_equal(df_json_str(waits, "component"), "cert-manager");
+    assert_string_equal(df_json_str(waits, "span_id"), "00000000000000bb");
+    assert_null(strstr(third, "trace_id"));
+    assert_null(strstr(third, "action"));
+}
+
+static void text_for_people_has_no_ids(void **state)
+{
+    df_log_setup(DF_LOG_INFO, false, "platform");
+    df_log_trace("0123456789abcdef0123456789abcdef", "00000000000000aa");
+    catch_stderr(*state);
+    df_log_component("app", "00000000000000bb");
+    df_info("waits");
+    df_log_component(NULL, NULL);
+    df_log_trace(NULL, NULL);
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    read_caught(*state, &b);
+    assert_true(df_ends_with(df_buf_str(&b), " info  waits component=\"app\"\n"));
+}
+
+/* Nothing reads a text line but a person; a field ends at a quote, a line at its end. */
+static void text_for_people_has_its_quotes_as_they_are(void **state)
+{
+    df_log_setup(DF_LOG_INFO, false, "platform");
+    catch_stderr(*state);
+    df_log_component("a\"b\\c", NULL);
+    df_info("\"prod\" matches \\d+\n\x1b");
+    df_log_component(NULL, NULL);
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+    read_caught(*state, &b);
+    assert_true(df_ends_with(df_buf_str(&b), " info  \"prod\" matches \\d+\\u000a\\u001b "
+                                             "component=\"a\\\"b\\\\c\"\n"));
+}
+
+static void the_environment_sets_level_and_format(void **state)
+{
+    static const struct {
+        const char *level, *format;
+        bool json_else, shows_info, is_json;
+    } cases[] = {
+        {"LOG_LEVEL=", "LOG_FORMAT=", false, true, false},
+        {"LOG_LEVEL=", "LOG_FORMAT=", true, true, true},
+        {"LOG_LEVEL=error", "LOG_FORMAT=json", false, false, true},
+        {"LOG_LEVEL=debug", "LOG_FORMAT=text", true, true, false},
+    };
+    char **before = environ;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        const char *const variables[] = {cases[i].level, cases[i].format, NULL};
+        environ = (char **)(uintptr_t)variables;
+        int result = df_log_setup_environment(cases[i].json_else, "x", NULL);
+        environ = before;
+        assert_int_equal(result, 0);
+        catch_stderr(*state);
+        df_info("info");
+        df_error("error");
+        DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+        read_caught(*state, &b);
+        assert_int_equal(strstr(df_buf_str(&b), "info") != NULL, cases[i].shows_info);
+        assert_int_equal(*df_buf_str(&b) == '{', cases[i].is_json);
+    }
+}
+
+static void other_words_in_the_environment_are_refused_by_the_variable(void **state)
+{
+    (void)state;
+    static const char *const wrong[] = {"LOG_LEVEL=loud", "LOG_LEVEL=INFO", "LOG_FORMAT=xml"};
+    char **before = environ;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(wrong); i++) {
+        struct df_err err = {0};
+        const char *const variables[] = {wrong[i], NULL};
+        environ = (char **)(uintptr_t)variables;
+        int result = df_log_setup_environment(false, "x", &err);
+        environ = before;
+        assert_int_equal(result, -1);
+        assert_int_equal(strncmp(err.message, wrong[i], strcspn(wrong[i], "=")), 0);
+        assert_non_null(strstr(err.message, strchr(wrong[i], '=') + 1));
+    }
+}
+
+/* A line tells the fault, in the form that was asked for. */
+static void a_wrong_level_leaves_the_format_and_the_other_way_round(void **state)
+{
+    static const struct {
+        const char *level, *format;
+        bool shows_info, is_json;
+    } cases[] = {
+        {"LOG_LEVEL=loud", "LOG_FORMAT=text", true, false},
+        {"LOG_LEVEL=error", "LOG_FORMAT=xml", false, true},
+    };
+    char **before = environ;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        const char *const variables[] = {cases[i].level, cases[i].format, NULL};
+        environ = (char **)(uintptr_t)variables;
+        int result = df_log_setup_environment(true, "x", NULL);
+        environ = before;
+        assert_int_equal(result, -1);
+        catch_stderr(*state);
+        df_info("info");
+        df_error("error");
+        DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB);
+        read_caught(*state, &b);
+        assert_int_equal(strstr(df_buf_str(&b), "info") != NULL, cases[i].shows_info);
+        assert_int_equal(*df_buf_str(&b) == '{', cases[i].is_json);
+    }
+}
+
+static void the_log_goes_where_it_is_told_to(void **state)
+{
+    DF_FREE char *path = df_fs_join(*state, "log");
+    DF_CLOSE int fd = open(path, O_CREAT | O_WRONLY | O_CLOEXEC, 0600);
+    assert_true(fd >= 0);
+    df_log_setup(DF_LOG_INFO, false, "x");
+    catch_stderr(*state);
+    df_log_to(fd);
+    df_info("there");
+    df_log_to(STDERR_FILENO);
+    DF_BUF struct df_buf b = DF_BUF_INIT(DF_MIB), caught = DF_BUF_INIT(DF_MIB);
+    read_caught(*state, &caught);
+    assert_int_equal(df_fs_read(path, &b, NULL), 0);
+    assert_int_equal(caught.len, 0);
+    assert_non_null(strstr(df_buf_str(&b), "there"));
+}
+
 static void lines_below_the_level_are_not_written(void **state)
 {
     df_log_setup(DF_LOG_WARN, true, "x");
@@ -203,6 +348,13 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         scratch_test(a_json_line_says_when_what_and_where),
+        scratch_test(a_line_of_an_action_names_its_trace_and_what_it_works_on),
+        scratch_test(text_for_people_has_no_ids),
+        scratch_test(text_for_people_has_its_quotes_as_they_are),
+        scratch_test(the_environment_sets_level_and_format),
+        cmocka_unit_test(other_words_in_the_environment_are_refused_by_the_variable),
+        scratch_test(a_wrong_level_leaves_the_format_and_the_other_way_round),
+        scratch_test(the_log_goes_where_it_is_told_to),
         scratch_test(lines_below_the_level_are_not_written),
         scratch_test(no_input_can_forge_a_line),
         scratch_test(a_long_message_is_cut_to_a_whole_line),

@@ -333,11 +333,13 @@ static void a_refused_create_is_tried_again_in_growing_pauses_until_the_deadline
     (void)state;
     const struct step s = {0};
     DF_JSON cJSON *task = make_step(&s);
-    assert_int_equal(df_task_retry_at(task, EPOCH), EPOCH + SECOND / 4);
-    assert_int_equal(df_task_retry_at(task, EPOCH + 8 * SECOND), EPOCH + 10 * SECOND);
-    assert_int_equal(df_task_retry_at(task, EPOCH + 100 * SECOND), EPOCH + 115 * SECOND);
-    assert_int_equal(df_task_retry_at(task, EPOCH + 119 * SECOND), EPOCH + PENDING_S * SECOND);
-    assert_true(df_task_retry_at(task, EPOCH + PENDING_S * SECOND) > EPOCH + PENDING_S * SECOND);
+    assert_int_equal(df_task_retry_at(task, EPOCH, 0), EPOCH + SECOND / 4);
+    assert_int_equal(df_task_retry_at(task, EPOCH + 8 * SECOND, 0), EPOCH + 10 * SECOND);
+    assert_int_equal(df_task_retry_at(task, EPOCH + 100 * SECOND, 0), EPOCH + 115 * SECOND);
+    assert_int_equal(df_task_retry_at(task, EPOCH + 119 * SECOND, 0), EPOCH + PENDING_S * SECOND);
+    assert_int_equal(df_task_retry_at(task, EPOCH, 20 * SECOND), EPOCH + 20 * SECOND);
+    assert_int_equal(df_task_retry_at(task, EPOCH, 86400 * SECOND), EPOCH + PENDING_S * SECOND);
+    assert_true(df_task_retry_at(task, EPOCH + PENDING_S * SECOND, 0) > EPOCH + PENDING_S * SECOND);
 }
 
 /* What an engine that sees more than processes can say. */

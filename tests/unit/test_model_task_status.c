@@ -255,9 +255,9 @@ static void a_success_has_no_error(void **state)
 static void every_reason_has_its_fault(void **state)
 {
     (void)state;
-    static const char *const good[] = {"Applied",   "NoChanges",    "Planned",
-                                       "Destroyed", "StateChanged", "StateMoved",
-                                       "Completed", "Accepted",     "Deleting"};
+    static const char *const good[] = {"Applied",      "NoChanges",  "Planned",   "Destroyed",
+                                       "StateChanged", "StateMoved", "Completed", "Accepted",
+                                       "Deleting",     "Validated"};
     for (const struct df_reason *r = df_reasons; r->word; r++) {
         bool is_good = false;
         for (size_t i = 0; i < DF_ARRAY_SIZE(good); i++)

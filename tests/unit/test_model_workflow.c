@@ -14,6 +14,8 @@
 /* ---- what may be asked for ---- */
 
 #define TARGET "'targetResource':'default/deployment/nginx'"
+#define DIGEST "sha256:0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
+#define OTHER_DIGEST "sha256:1123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define IMAGE "'executionBundle':'registry.example.com/workflow:v1'"
 
 /* spec: members besides the action. */
@@ -89,6 +91,70 @@ static void a_target_has_two_or_three_parts(void **state)
     }
 }
 
+static void the_engine_decides_which_names_parameters_may_have(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *engine, *name, *fault; /* NULL: none */
+    } rows[] = {
+        {"tekton", "log-level.x", NULL},
+        {"tekton", "HOME", NULL},
+        {"tekton", "a b", "is not the name of a Pipeline's parameter"},
+        {"tekton", "1st", "is not the name of a Pipeline's parameter"},
+        {"tekton", "TARGET_RESOURCE", "is refused: it is set by the system"},
+        {"job", "log-level", "is not the name of an environment variable"},
+        {"job", "HOME", "is refused: it is set by the system"},
+        {"ansible", "HOME", NULL},
+        {"ansible", "ansible", NULL},
+        {"ansible", "ansible_ssh_common_args",
+         "is refused: variables of Ansible itself are the inventory's and the template's"},
+        {"ansible", "log-level", "is not the name of a playbook's variable"},
+        {"ansible", "TARGET_RESOURCE", "is refused: it is set by the system"},
+        {"unheard-of", "log-level", "is not the name of an environment variable"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_err err = {0};
+        DF_FREE char *spec = df_strf("'engine':'%s'," TARGET ",'workflow':{" IMAGE
+                                     ",'engineConfig':{'playbookPath':'a','jobTemplateName':'b'},"
+                                     "'parameters':{'%s':'x'}}",
+                                     rows[i].engine, rows[i].name);
+        DF_JSON cJSON *j = asking(spec);
+        int result = df_model_admit(DF_KIND_TASK_ACTION, j, NULL, &err);
+        if (result != (rows[i].fault ? -1 : 0) ||
+            (rows[i].fault && !strstr(err.message, rows[i].fault)))
+            fail_msg("%s %s: %s", rows[i].engine, rows[i].name, err.message);
+    }
+}
+
+static void a_playbook_needs_its_config_and_a_bundle_without_a_password(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *workflow, *fault; /* NULL: none */
+    } rows[] = {
+        {"'engineConfig':{'playbookPath':'a','jobTemplateName':'b'},"
+         "'executionBundle':'https://github.com/kubernaut/playbooks.git'",
+         NULL},
+        {"'executionBundle':'https://github.com/kubernaut/playbooks.git'",
+         "engineConfig.playbookPath: is required for the engine ansible"},
+        {"'engineConfig':{'playbookPath':'a'}", "engineConfig.jobTemplateName: is required"},
+        {"'engineConfig':{'playbookPath':'a','jobTemplateName':'b'},"
+         "'executionBundle':'https://u:secret@github.com/a.git'",
+         "executionBundle: must not contain a password"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        struct df_err err = {0};
+        DF_FREE char *spec =
+            df_strf("'engine':'ansible'," TARGET ",'workflow':{%s}", rows[i].workflow);
+        DF_JSON cJSON *j = asking(spec);
+        assert_int_equal(df_model_admit(DF_KIND_TASK_ACTION, j, NULL, &err),
+                         rows[i].fault ? -1 : 0);
+        if (rows[i].fault && !strstr(err.message, rows[i].fault))
+            fail_msg("%s", err.message);
+        assert_null(strstr(err.message, "secret"));
+    }
+}
+
 static void what_a_workflow_may_not_say_is_named(void **state)
 {
     (void)state;
@@ -104,6 +170,21 @@ static void what_a_workflow_may_not_say_is_named(void **state)
          "parameters.TMPDIR: is refused"},
         {TARGET ",'workflow':{" IMAGE ",'parameters':{'LD_PRELOAD':'x'}}",
          "parameters.LD_PRELOAD: is refused"},
+        {TARGET ",'workflow':{" IMAGE ",'parameters':{'KUBERNETES_SERVICE_HOST':'x'}}",
+         "parameters.KUBERNETES_SERVICE_HOST: is refused"},
+        {TARGET ",'workflow':{'executionBundle':'https://git.example.com/a.git'}",
+         "an image has no scheme"},
+        {TARGET ",'workflow':{" IMAGE ",'executionBundleDigest':'sha256:1'}",
+         "executionBundleDigest: must be sha256: and 64 lower-case hex digits"},
+        {TARGET ",'workflow':{" IMAGE ",'executionBundleDigest':'" DIGEST "'}",
+         "spec.workflow.executionBundle: must end with @" DIGEST},
+        {TARGET ",'workflow':{'executionBundle':'a@" OTHER_DIGEST
+                "','executionBundleDigest':'" DIGEST "'}",
+         "spec.workflow.executionBundle: must end with @" DIGEST},
+        {TARGET ",'workflow':{" IMAGE ",'engineConfig':{'playbook':'x'}}",
+         "spec.workflow.engineConfig.playbook: is not a field"},
+        {TARGET ",'workflow':{" IMAGE ",'remediationRequestRef':{'name':'../x'}}",
+         "spec.workflow.remediationRequestRef.name: "},
         {TARGET ",'workflow':{" IMAGE ",'parameters':{'a-b':'x'}}",
          "parameters.a-b: is not the name of an environment variable"},
         {TARGET ",'workflow':{" IMAGE ",'parameters':{'A':3}}",
@@ -166,7 +247,9 @@ struct moment {
     enum df_outcome end;
     enum df_engine_phase phase;
     int since, exit_code;
-    bool gives_up;
+    bool unknown;  /* the engine does not answer */
+    int reachable; /* the service works since then; 0: ever */
+    bool gives_up, takes_none;
     const char *seen; /* the engine's reason, or NULL */
     enum df_task_next next;
     const char *reason;
@@ -203,6 +286,16 @@ static const struct moment moments[] = {
      .reason = "JobDeleted"},
     {"it waits for its target", .at = 1799, .held = true, .next = DF_TASK_CREATE},
     {"but not for ever", .at = 1800, .held = true, .next = DF_TASK_FAIL, .reason = "TargetLocked"},
+    {"it is not asked for while it is seen to be held", .at = 20, .held = true,
+     .seen = "TargetLocked", .next = DF_TASK_WAIT, .wake = 25},
+    {"what refused it once does not keep it from another try", .at = 20, .seen = "QuotaExceeded",
+     .next = DF_TASK_CREATE},
+    {"while the engine can start none, it is not asked", .at = 20, .takes_none = true,
+     .seen = "EngineFailed", .next = DF_TASK_WAIT, .wake = 25},
+    {"as long as that takes", .at = 99999, .takes_none = true, .seen = "EngineFailed",
+     .next = DF_TASK_WAIT, .wake = 100004},
+    {"and until then it is canceled at once", .at = 51, .canceled = true, .takes_none = true,
+     .seen = "EngineFailed", .next = DF_TASK_FAIL, .reason = "Canceled"},
     {"a place is waited for as long as it takes", .at = 99999, .next = DF_TASK_CREATE},
     {"unless it has a time", .at = 60, .times_out = 60, .next = DF_TASK_FAIL, .reason = "TimedOut"},
     {"one that was made and is gone is not made again", .at = 20, .created = 1, .has_ref = true,
@@ -217,6 +310,25 @@ static const struct moment moments[] = {
      .since = 2, .next = DF_TASK_WAIT, .wake = 300 + 2 * MARGIN},
     {"what nobody ends is given up", .at = 2 + 1800 + 2 * MARGIN, .created = 1,
      .phase = DF_ENGINE_RUNNING, .since = 2, .next = DF_TASK_FAIL, .reason = "TimedOut"},
+    {"what nobody knows of ends, counted from when it was asked for", .at = 1000, .created = 900,
+     .phase = DF_ENGINE_RUNNING, .unknown = true, .next = DF_TASK_WAIT,
+     .wake = 900 + 1800 + 2 * MARGIN},
+    {"at its limit", .at = 900 + 1800 + 2 * MARGIN, .created = 900, .phase = DF_ENGINE_RUNNING,
+     .unknown = true, .next = DF_TASK_FAIL, .reason = "TimedOut"},
+    {"but not before the engine was asked for a while", .at = 5000, .reachable = 4990,
+     .created = 900, .phase = DF_ENGINE_RUNNING, .unknown = true, .next = DF_TASK_WAIT,
+     .wake = 4990 + 2 * MARGIN},
+    {"what was never asked for is canceled at once, though the engine does not answer", .at = 51,
+     .reachable = 50, .canceled = true, .unknown = true, .next = DF_TASK_FAIL,
+     .reason = "Canceled"},
+    {"canceled, it is told to end though nobody knows of it", .at = 51, .created = 1,
+     .canceled = true, .phase = DF_ENGINE_RUNNING, .unknown = true, .next = DF_TASK_CANCEL,
+     .wake = 56},
+    {"and is not waited for without end", .at = 50 + 2 * MARGIN, .created = 1, .canceled = true,
+     .phase = DF_ENGINE_RUNNING, .unknown = true, .next = DF_TASK_FAIL, .reason = "Canceled"},
+    {"but while the engine may still answer", .at = 5000, .reachable = 4990, .created = 1,
+     .canceled = true, .phase = DF_ENGINE_RUNNING, .unknown = true, .next = DF_TASK_CANCEL,
+     .wake = 5005},
     {"what cannot start is given up", .at = 20, .created = 1, .phase = DF_ENGINE_PENDING,
      .since = 2, .gives_up = true, .seen = "ImagePullFailed", .next = DF_TASK_FAIL,
      .reason = "ImagePullFailed"},
@@ -256,6 +368,10 @@ static void a_workflow_is_decided_as_the_table_says(void **state)
         struct df_engine_observation seen = {.phase = m->phase,
                                              .exit_code = m->exit_code,
                                              .gives_up = m->gives_up,
+                                             .takes_none = m->takes_none,
+                                             .is_unknown = m->unknown,
+                                             .reachable_since_us =
+                                                 m->reachable ? EPOCH + m->reachable * SECOND : 0,
                                              .since_us = m->since ? EPOCH + m->since * SECOND : 0};
         if (m->seen) {
             (void)snprintf(seen.reason, sizeof(seen.reason), "%s", m->seen);
@@ -279,16 +395,41 @@ static void a_target_that_stays_locked_names_its_holder(void **state)
     assert_string_equal(v.message, "its target is still held by taskaction/other");
 }
 
+/* It may live, and its message does not say that it ended. */
+static void what_ends_while_nobody_knows_of_it_says_what_does_not_answer(void **state)
+{
+    (void)state;
+    static const struct {
+        bool canceled;
+        const char *message;
+    } rows[] = {
+        {false, "it ran out of time; whether it has ended is not known: AWX is away"},
+        {true,
+         "canceled, and it did not end in time; whether it has ended is not known: AWX is away"}};
+    const struct df_engine_observation seen = {
+        .phase = DF_ENGINE_RUNNING, .exit_code = -1, .is_unknown = true, .cause = "AWX is away"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        const struct moment m = {.created = 1, .canceled = rows[i].canceled};
+        DF_JSON cJSON *task = task_of(&m);
+        struct df_task_verdict v = df_task_next(task, &seen, EPOCH + 5000 * SECOND);
+        assert_int_equal(v.next, DF_TASK_FAIL);
+        assert_string_equal(v.message, rows[i].message);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_small_workflow_gets_its_defaults),
         cmocka_unit_test(a_workflow_may_say_everything),
         cmocka_unit_test(a_target_has_two_or_three_parts),
+        cmocka_unit_test(the_engine_decides_which_names_parameters_may_have),
+        cmocka_unit_test(a_playbook_needs_its_config_and_a_bundle_without_a_password),
         cmocka_unit_test(what_a_workflow_may_not_say_is_named),
         cmocka_unit_test(parameters_end_at_their_limit),
         cmocka_unit_test(a_workflow_is_decided_as_the_table_says),
         cmocka_unit_test(a_target_that_stays_locked_names_its_holder),
+        cmocka_unit_test(what_ends_while_nobody_knows_of_it_says_what_does_not_answer),
     };
     return cmocka_run_group_tests_name("model_workflow", tests, NULL, NULL);
 }

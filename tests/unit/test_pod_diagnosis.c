@@ -478,7 +478,7 @@ static void refusals_of_the_api_server_are_told_apart(void **state)
         {500, "etcd away", DF_POD_RETRYABLE, "RuntimeFailure", "EngineFailed"},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
-        struct df_pod_diagnosis v = df_pod_rejection(rows[i].status, rows[i].message);
+        struct df_pod_diagnosis v = df_pod_rejection(rows[i].status, rows[i].message, false);
         assert_int_equal(v.class, rows[i].class);
         assert_string_equal(v.code, rows[i].code);
         assert_string_equal(v.reason, rows[i].reason);
@@ -487,6 +487,16 @@ static void refusals_of_the_api_server_are_told_apart(void **state)
         assert_true(v.lacks_room == df_streq(v.reason, "QuotaExceeded"));
         assert_int_equal(v.fault, rows[i].status == 500 ? DF_FAULT_SYSTEM : DF_FAULT_USER);
     }
+}
+
+static void a_rejected_workflow_is_told_its_own_keys(void **state)
+{
+    (void)state;
+    static const char quota[] = "exceeded quota: q";
+    const struct df_pod_diagnosis workflow = df_pod_rejection(403, quota, true);
+    const struct df_pod_diagnosis step = df_pod_rejection(403, quota, false);
+    assert_non_null(strstr(workflow.message, "request less in spec.workflow.resources"));
+    assert_non_null(strstr(step.message, "request less in placement.resources"));
 }
 
 static void every_reason_has_its_sentence_for_why(void **state)
@@ -611,6 +621,7 @@ int main(void)
         cmocka_unit_test(what_is_no_whole_result_is_none),
         cmocka_unit_test(jobs_that_are_gone_or_over_are_told_apart),
         cmocka_unit_test(refusals_of_the_api_server_are_told_apart),
+        cmocka_unit_test(a_rejected_workflow_is_told_its_own_keys),
         cmocka_unit_test(every_reason_has_its_sentence_for_why),
         cmocka_unit_test(why_explains_a_pod_in_the_words_of_its_diagnosis),
         cmocka_unit_test(room_is_lacked_only_where_others_have_it),

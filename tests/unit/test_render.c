@@ -507,6 +507,7 @@ static bool is_never_of_terrakube(const char *word)
                                         "StorageChanged",
                                         "TargetLocked",
                                         "ToolVersionChanged",
+                                        "ValidationFailed",
                                         "PodsExhausted",
                                         "WorkflowFailed"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(words); i++)
@@ -531,6 +532,38 @@ static void steps_of_terrakube_are_explained_without_runs_and_executors(void **s
     assert_string_equal(df_reason_of_kind(DF_TASK_TERRAKUBE, "VariableInvalid")->word,
                         "VariableInvalid");
     assert_null(df_reason_of_kind(DF_TASK_TERRAKUBE, "Nonsense"));
+}
+
+static void workflows_are_explained_without_plans_states_and_runners(void **state)
+{
+    (void)state;
+    static const char *const ends[] = {
+        "Completed",       "Canceled",         "Aborted",          "TimedOut",
+        "InvalidStep",     "EngineFailed",     "Unschedulable",    "ImagePullFailed",
+        "SecretMissing",   "ImageNameInvalid", "ConfigMapMissing", "KeyMissing",
+        "ClaimMissing",    "NamespaceMissing", "QuotaExceeded",    "ServiceAccountMissing",
+        "VolumeFailed",    "AdmissionRefused", "RunsAsRoot",       "CommandMissing",
+        "ContainerFailed", "ObjectRefused",    "NotAllowed",       "InvalidPlacement",
+        "OOMKilled",       "Evicted",          "Preempted",        "DeadlineExceeded",
+        "NodeLost",        "NodeShutdown",     "PodDeleted",       "JobDeleted",
+        "TargetLocked",    "PodsExhausted",    "WorkflowFailed",   "RunnerKilled"};
+    static const char *const strange[] = {" state",
+                                          " apply",
+                                          " plan ",
+                                          "dry-run",
+                                          "runner",
+                                          "xecutor",
+                                          "timeouts",
+                                          "placement.image:",
+                                          "placement.serviceAccountName",
+                                          "placement.resources"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(ends); i++) {
+        const struct df_reason *said = df_reason_of_kind(DF_TASK_WORKFLOW, ends[i]);
+        assert_string_equal(said->word, ends[i]);
+        for (size_t k = 0; k < DF_ARRAY_SIZE(strange); k++)
+            if (strstr(said->meaning, strange[k]) || (said->next && strstr(said->next, strange[k])))
+                fail_msg("%s: %s %s", ends[i], said->meaning, said->next);
+    }
 }
 
 /* Without memory for its path no request is sent, and the server is not even looked for. */
@@ -573,6 +606,7 @@ int main(void)
         cmocka_unit_test(reasons_are_sentences_and_known_once),
         cmocka_unit_test(a_step_has_an_owner_wherever_it_comes_from),
         cmocka_unit_test(steps_of_terrakube_are_explained_without_runs_and_executors),
+        cmocka_unit_test(workflows_are_explained_without_plans_states_and_runners),
         cmocka_unit_test(a_path_or_text_that_is_missing_is_out_of_memory),
     };
     return cmocka_run_group_tests_name("render", tests, NULL, NULL);

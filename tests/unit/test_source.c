@@ -514,6 +514,24 @@ static void the_password_helper_answers_only_for_the_host_it_was_made_for(void *
     }
 }
 
+static void as_ssh_the_helper_is_ssh_with_the_configuration_of_the_source(void **state)
+{
+    (void)state;
+    put("bin/ssh", "#!/bin/sh\nprintf '<%s>' \"$@\"\n");
+    DF_FREE char *directory = at("bin"), *program = at("bin/ssh");
+    assert_int_equal(chmod(program, 0755), 0);
+    DF_FREE char *path = df_strf("PATH=%s", directory);
+    struct df_process_options o = DF_PROCESS_OPTIONS(
+        ((const char *const[]){"/proc/self/exe", "git@git.example", "git-upload-pack 'x'", NULL}),
+        ((const char *const[]){path, DF_SSH_CONFIG_ENV "=/a b/config", NULL}));
+    DF_BUF struct df_buf out = DF_BUF_INIT(1000);
+    int code = -1;
+    assert_int_equal(df_process_run(&o, 20000, &out, NULL, &code, NULL), 0);
+    assert_int_equal(code, 0);
+    assert_string_equal(df_buf_str(&out),
+                        "<-F></a b/config><git@git.example><git-upload-pack 'x'>");
+}
+
 static void a_submodules_url_is_relative_to_its_parent_and_never_above_it(void **state)
 {
     (void)state;
@@ -586,8 +604,8 @@ static void what_git_says_becomes_a_class_a_reason_and_advice(void **state)
 
 int main(int argc, char **argv)
 {
-    if (df_source_is_askpass())
-        return df_source_askpass(argc, argv);
+    if (df_source_is_helper())
+        return df_source_help(argc, argv);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_sources_are_understood),
         cmocka_unit_test(bad_sources_are_refused_with_the_field_and_the_way_out),
@@ -601,6 +619,7 @@ int main(int argc, char **argv)
         TEST(the_digest_depends_on_the_tree_alone),
         TEST(every_change_of_a_tree_changes_its_digest),
         TEST(the_password_helper_answers_only_for_the_host_it_was_made_for),
+        TEST(as_ssh_the_helper_is_ssh_with_the_configuration_of_the_source),
         cmocka_unit_test(a_submodules_url_is_relative_to_its_parent_and_never_above_it),
         cmocka_unit_test(what_git_says_becomes_a_class_a_reason_and_advice),
     };

@@ -1,94 +1,13 @@
 /* Workflows in the control loop: a real store, and an engine that does what the test says. */
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include <cmocka.h>
 
-#include "spawner/control/loop.h"
-#include "spawner/model/labels.h"
-#include "tests/unit/control_world.h"
-
-static const struct df_engine_ops both_ops = {
-    .close = fake_close, .runner = &fake_runner, .workflow = &fake_runner.step};
-
-static struct fake_engine other; /* takes workflows alone */
-
-static void open_other(struct world *w)
-{
-    static const struct df_engine_ops ops = {.close = fake_close, .workflow = &fake_runner.step};
-    other = (struct fake_engine){.s = &w->s, .kind = {.name = "other"}};
-    other.engine = (struct df_engine){.ops = &ops, .kind = &other.kind};
-    (void)pthread_mutex_init(&other.lock, NULL);
-    (void)pthread_cond_init(&other.changed, NULL);
-    assert_int_equal(df_engine_register(&w->s.engines, &other.engine, NULL), 0);
-}
-
-static int setup(void **state)
-{
-    struct world *w;
-    if (world_setup(state) < 0)
-        return -1;
-    w = *state;
-    w->engine.engine.ops = &both_ops;
-    return 0;
-}
-
-static void start(struct world *w)
-{
-    struct df_err err = {0};
-    if (df_control_start(w->s.control, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
-static int try_ask(struct world *w, const char *name, const char *engine, const char *target,
-                   struct df_err *err)
-{
-    DF_FREE char *text =
-        df_strf("{'metadata':{'name':'%s'},'spec':{'action':'workflow','engine':'%s',"
-                "'targetResource':'%s','workflow':{'executionBundle':'image'}}}",
-                name, engine, target);
-    DF_JSON cJSON *doc = json(text);
-    return df_request_create_workflow(
-        &w->s, &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "tester"}, NULL, err);
-}
-
-static void ask_of(struct world *w, const char *engine, const char *name, const char *target)
-{
-    struct df_err err = {0};
-    if (try_ask(w, name, engine, target, &err) < 0)
-        fail_msg("%s", err.message);
-}
-
-static void ask(struct world *w, const char *name, const char *target)
-{
-    ask_of(w, "local", name, target);
-}
-
-static void await_reason(struct world *w, const char *name, const char *reason)
-{
-    await_value(w, DF_KIND_TASK_ACTION, name, "status.reason", reason);
-}
-
-static void await_settled(struct world *w, const char *name)
-{
-    for (;;) {
-        uint64_t mark = changes_mark(w);
-        DF_FREE char *labels = value_of(w, DF_KIND_TASK_ACTION, name, "metadata.labels");
-        if (!strstr(labels, "dayfly.dev/unfinished"))
-            return;
-        wait_for_change(w, mark);
-    }
-}
-
-static struct fake_step entry(struct world *w, const char *name)
-{
-    (void)pthread_mutex_lock(&w->engine.lock);
-    struct fake_step copy = *fake_find(&w->engine, name);
-    (void)pthread_mutex_unlock(&w->engine.lock);
-    return copy;
-}
+#include "tests/unit/workflow_world.h"
 
 static void set_create_error(struct world *w, enum df_err_class cls, const char *reason)
 {
@@ -110,8 +29,6 @@ static void set_absent_reason(struct world *w, const char *name, const char *rea
     (void)snprintf(s->seen.cause, sizeof(s->seen.cause), "the Job of other");
     (void)pthread_mutex_unlock(&w->engine.lock);
 }
-
-#define APP "default/deployment/app"
 
 static void a_workflow_runs_without_run_and_runner(void **state)
 {
@@ -150,20 +67,6 @@ static void one_target_has_one_workflow_at_a_time_in_their_order(void **state)
     (void)await_start(w, "a-second");
     assert_value(w, DF_KIND_TASK_ACTION, "b-first", "status.reason", "Completed");
     assert_value(w, DF_KIND_TASK_ACTION, "a-second", "status.lockedBy", "");
-}
-
-static int creates_of_other(const char *name)
-{
-    (void)pthread_mutex_lock(&other.lock);
-    int n = fake_find(&other, name)->creates;
-    (void)pthread_mutex_unlock(&other.lock);
-    return n;
-}
-
-static void await_started_by_other(struct world *w, const char *name)
-{
-    await_value(w, DF_KIND_TASK_ACTION, name, "status.engineRef.name", name);
-    assert_int_equal(creates_of_other(name), 1);
 }
 
 static void one_target_has_one_workflow_at_a_time_whichever_engines_they_have(void **state)
@@ -325,6 +228,32 @@ static void a_refusal_for_good_is_the_end(void **state)
     await_settled(w, "restart");
 }
 
+static void what_an_engine_cannot_take_now_is_not_asked_for_and_holds_no_place(void **state)
+{
+    struct world *w = *state;
+    w->config.limit_steps = 1;
+    set_absent_reason(w, "waits", "EngineFailed");
+    fake_find(&w->engine, "waits")->seen.takes_none = true; /* the loop has not begun */
+    start(w);
+    ask(w, "waits", APP);
+    await_text(w, "waits", "status.conditions", "the Job of other");
+    ask(w, "runs", "default/deployment/other");
+    (void)await_start(w, "runs");
+    cancel(w, "waits");
+    await_reason(w, "waits", "Canceled");
+    assert_int_equal(entry(w, "waits").creates, 0);
+}
+
+/* ---- engines ---- */
+
+static int ask_ansible_for_little(struct world *w, struct df_err *err)
+{
+    DF_JSON cJSON *doc = json("{'metadata':{'name':'a'},'spec':{'action':'workflow','engine':"
+                              "'ansible','targetResource':'" APP "','workflow':{}}}");
+    return df_request_create_workflow(
+        &w->s, &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "tester"}, NULL, err);
+}
+
 static void an_engine_that_runs_no_workflows_is_refused_at_once(void **state)
 {
     struct world *w = *state;
@@ -332,11 +261,26 @@ static void an_engine_that_runs_no_workflows_is_refused_at_once(void **state)
     assert_int_equal(try_ask(w, "a", "tekton", APP, &err), -1);
     assert_int_equal(err.cls, DF_ERR_USER);
     assert_non_null(strstr(err.message, "\"tekton\" (registered: [local])"));
+    err = (struct df_err){0};
+    assert_int_equal(ask_ansible_for_little(w, &err), -1); /* before its own fields are missed */
+    assert_non_null(strstr(err.message, "\"ansible\" (registered: [local])"));
     w->engine.engine.ops = &fake_ops;
     err = (struct df_err){0};
     assert_int_equal(try_ask(w, "a", "local", APP, &err), -1);
     assert_int_equal(err.cls, DF_ERR_USER);
     assert_non_null(strstr(err.message, "runs no workflows"));
+}
+
+static void who_opens_an_engine_for_a_workflow_is_not_sent_to_one_that_runs_none(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    open_other(w);
+    w->s.engines.engines[0] = w->s.engines.engines[1]; /* `other` alone */
+    w->s.engines.count = 1;
+    assert_int_equal(try_ask(w, "a", "local", APP, &err), -1);
+    assert_string_equal(err.message, "spec.engine: the engine local runs no workflows");
+    w->s.engines.engines[0] = &w->engine.engine;
 }
 
 /* The configuration may have changed since it was asked for. */
@@ -355,7 +299,7 @@ static void a_workflow_whose_engine_runs_none_fails_and_says_so(void **state)
 static void a_step_whose_engine_runs_workflows_alone_fails_and_says_so(void **state)
 {
     static const struct df_engine_ops workflow_only = {.close = fake_close,
-                                                       .workflow = &fake_runner.step};
+                                                       .workflow = &fake_workflow};
     struct world *w = *state;
     w->engine.engine.ops = &workflow_only;
     make_executor(w, "net", "");
@@ -392,6 +336,7 @@ static void a_workflow_that_ended_is_deleted_with_what_its_engine_keeps(void **s
     await_settled(w, "restart");
     assert_int_equal(df_request_delete_workflow(&w->s, "restart", NULL), 0);
     assert_int_equal(entry(w, "restart").cleanups, 1);
+    assert_true(entry(w, "restart").is_deleted);
     assert_null(get(w, DF_KIND_TASK_ACTION, "restart"));
 }
 
@@ -439,8 +384,6 @@ static void news_of_a_lock_wake_all_who_use_it(void **state)
     await_value(w, DF_KIND_TASK_ACTION, "restart", "status.reason", "WorkflowFailed");
 }
 
-#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, world_teardown)
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -453,7 +396,9 @@ int main(void)
         TEST(who_waits_for_a_target_holds_no_place),
         TEST(a_refusal_that_may_pass_is_told_and_tried_again),
         TEST(a_refusal_for_good_is_the_end),
+        TEST(what_an_engine_cannot_take_now_is_not_asked_for_and_holds_no_place),
         TEST(an_engine_that_runs_no_workflows_is_refused_at_once),
+        TEST(who_opens_an_engine_for_a_workflow_is_not_sent_to_one_that_runs_none),
         TEST(a_workflow_whose_engine_runs_none_fails_and_says_so),
         TEST(a_step_whose_engine_runs_workflows_alone_fails_and_says_so),
         TEST(a_workflow_that_ended_is_deleted_with_what_its_engine_keeps),

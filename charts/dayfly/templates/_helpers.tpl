@@ -69,6 +69,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- if .Values.workload.enabled }}{{ include "dayfly.selector" . }}{{ else }}{{ toYaml .Values.service.selector }}{{ end }}
 {{- end }}
 
+{{/* Is the engine tekton on? `auto`: if the cluster serves its resources now */}}
+{{- define "dayfly.tekton" -}}
+{{- $enabled := .Values.engines.tekton.enabled | toString }}
+{{- if or (eq $enabled "true") (and (eq $enabled "auto") (.Capabilities.APIVersions.Has "tekton.dev/v1/PipelineRun")) }}true{{ end }}
+{{- end }}
+
 {{/* What the spawner does with Jobs of steps, in their namespace */}}
 {{- define "dayfly.stepRules" -}}
 - apiGroups: [batch]
@@ -82,6 +88,10 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [pods]
   verbs: [list, watch, delete]
+# What workflows print, for their logs.
+- apiGroups: [""]
+  resources: [pods/log]
+  verbs: [get]
 # A plugin cache is mounted from a claim if there is one.
 - apiGroups: [""]
   resources: [persistentvolumeclaims]
@@ -90,6 +100,22 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 - apiGroups: [""]
   resources: [namespaces]
   verbs: [get]
+{{- if .Values.engines.ansible.apiUrl }}
+# Those that workflows name: they become credentials and variables of AWX.
+- apiGroups: [""]
+  resources: [secrets, configmaps]
+  verbs: [get]
+{{- end }}
+{{- if include "dayfly.tekton" . }}
+# patch: a run is canceled by spec.status.
+- apiGroups: [tekton.dev]
+  resources: [pipelineruns]
+  verbs: [get, list, watch, create, patch, delete]
+# Which task failed, and how.
+- apiGroups: [tekton.dev]
+  resources: [taskruns]
+  verbs: [list, watch]
+{{- end }}
 {{- if not (include "dayfly.operator" .) }}
 # What becomes of a step, told on its Job.
 - apiGroups: [events.k8s.io]
@@ -163,7 +189,7 @@ names:
 {{/* What belongs to the release itself: no step gets it. */}}
 {{- define "dayfly.never" -}}
 serviceAccounts: {{ list (include "dayfly.account" .) (printf "%s-admin" (include "dayfly.fullname" .)) | toJson }}
-secrets: {{ compact (concat (list .Values.auth.tokenSecret .Values.tls.existingSecret .Values.stateService.tokenSecret .Values.blobs.keySecret) (ternary .Values.terrakube.secrets list .Values.terrakube.enabled)) | toJson }}
+secrets: {{ compact (concat (list .Values.auth.tokenSecret .Values.tls.existingSecret .Values.stateService.tokenSecret .Values.blobs.keySecret .Values.engines.ansible.tokenSecret) (ternary .Values.terrakube.secrets list .Values.terrakube.enabled)) | toJson }}
 {{- $data := ternary "" (default (printf "%s-data" (include "dayfly.fullname" .)) .Values.persistence.existingClaim) (ne (include "dayfly.operator" .) "") }}
 {{- $mirror := dig "persistentVolumeClaim" "claimName" "" .Values.providers.mirror.volume }}
 {{- with compact (list $data $mirror) }}

@@ -121,7 +121,7 @@ static void add_how(const cJSON *run, const cJSON *tasks, const char *note, stru
                       df_run_phase(run), df_text_duration(us, took), reason ? ": " : "",
                       reason ? reason : "");
     if (df_streq(df_run_phase(run), "Succeeded")) {
-        if (df_streq(df_json_str(run, "spec.action"), df_action_name(DF_ACTION_DRY_RUN)))
+        if (!df_run_takes_turn(run))
             add_message(message, out); /* a dry-run has one if its plan misleads */
         return;
     }

@@ -303,7 +303,7 @@ static int admit_run(struct df_control *c, const cJSON *run, int64_t *ret_wake_u
     if (check_undecided(run, &why) == 0 && validate(DF_KIND_RUN, run, &admitted, &why) == 0) {
         df_memory_await_executor(&c->s->memory, run,
                                  df_json_str(admitted, "spec.executorRef.name"));
-        if (df_request_number_run(c->s, run, &rights, &owner, &number, &why) == 0)
+        if (df_request_number_run(c->s, run, NULL, &rights, &owner, &number, &why) == 0)
             return accept_run(c, next, owner, number, err);
     }
     if (may_wait(c, run, &why)) {

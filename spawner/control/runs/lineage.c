@@ -65,12 +65,11 @@ static bool will_write(const struct df_run_view *v, const struct df_run_verdict 
  * resources reads the state that holds them; one beside another run perhaps that of before. */
 static bool makes_own(const struct df_run_view *v, const struct df_run_verdict *verdict)
 {
-    bool is_dry_run =
-        df_streq(df_json_str(v->run, "spec.action"), df_action_name(DF_ACTION_DRY_RUN));
-    if (is_dry_run && df_json_str(v->run, "status.beside"))
+    bool only_reads = !df_run_takes_turn(v->run);
+    if (only_reads && df_json_str(v->run, "status.beside"))
         return false;
     return df_executor_is_in_use(v->executor) || will_write(v, verdict) ||
-           (verdict->next == DF_RUN_FINISH && !is_dry_run);
+           (verdict->next == DF_RUN_FINISH && !only_reads);
 }
 
 /* Under one lock: else two executors could take the same lineage at once. */

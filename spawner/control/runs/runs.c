@@ -99,6 +99,21 @@ static int get_steps(struct pass *p, struct df_err *err)
     return 0;
 }
 
+/* Of a step that was removed by force before the pass that created it wrote the run. */
+static int recall_step(struct pass *p, struct df_err *err)
+{
+    const struct df_recipe *recipe = df_recipe_of(p->run);
+    DF_JSON cJSON *entry = NULL;
+    if (df_memory_get_step(&p->c->s->memory, p->run, &entry, err) < 0)
+        return -1;
+    for (size_t at = 0; entry && at < recipe->count; at++)
+        if (df_streq(df_json_str(entry, "name"), recipe->steps[at].name) && !p->view.steps[at] &&
+            !df_run_step(p->run, at))
+            return df_json_append(df_json_array_at(df_json_object_at(p->run, "status"), "steps"),
+                                  DF_TAKE(entry), err);
+    return 0;
+}
+
 static const char *executor_name(const struct pass *p)
 {
     return df_json_str(p->run, "spec.executorRef.name");
@@ -150,7 +165,8 @@ static int observe(struct pass *p, struct df_err *err)
     p->view.run = p->run;
     p->view.approval = p->c->s->config->approval;
     if (df_store_look_for(s, DF_KIND_EXECUTOR, executor, &p->view.executor, err) < 0 ||
-        get_steps(p, err) < 0 || observe_turn(p, err) < 0 || observe_beside(p, err) < 0 ||
+        get_steps(p, err) < 0 || recall_step(p, err) < 0 || observe_turn(p, err) < 0 ||
+        observe_beside(p, err) < 0 ||
         df_errored_observe(p->c->s, executor, &p->view.executor, err) < 0)
         return -1;
     return observe_lost(p, err);
@@ -180,11 +196,6 @@ static const char *in_list(const cJSON *task, const char *list, const char *key,
     return NULL;
 }
 
-static const char *started_at(const cJSON *task)
-{
-    return in_list(task, "status.timeline", "name", "created", "at");
-}
-
 static const char *finished_at(const cJSON *task)
 {
     return df_task_is_final(task)
@@ -205,7 +216,8 @@ static int add_step(cJSON *steps, const char *name, const cJSON *task, struct df
 {
     cJSON *step = cJSON_CreateObject();
     const char *phase = step_phase(task);
-    const char *at = df_streq(phase, "Pending") ? NULL : started_at(task);
+    const char *began = in_list(task, "status.timeline", "name", "created", "at");
+    const char *at = df_streq(phase, "Pending") ? NULL : began;
     if (df_json_append(steps, step, err) < 0 || df_json_add_str(step, "name", name, err) < 0 ||
         df_json_add_str(step, "taskAction", df_json_str(task, "metadata.name"), err) < 0 ||
         df_json_add_str(step, "uid", df_json_str(task, "metadata.uid"), err) < 0 ||
@@ -311,28 +323,35 @@ static int expect_resources(struct pass *p, const char *action, struct df_err *e
                            p->run, NULL, err);
 }
 
-/* Creates the document of this step of the recipe. If it exists, an earlier pass created it and was
- * interrupted. */
+/* Stores the step. If it exists, an earlier pass created it and was interrupted. */
+static int create_step(struct pass *p, size_t at, cJSON *task, struct df_err *err)
+{
+    cJSON *made = NULL;
+    struct df_err why = {0};
+    if (df_new_step_create(p->c, task, df_run_latest(&p->view), &made, &why) == 0)
+        return (p->view.steps[at] = df_shared_new(made)) ? 0 : df_fail_oom(err);
+    return df_streq(why.reason, "AlreadyExists")
+               ? get_step(p, df_recipe_of(p->run)->steps[at].name, &p->view.steps[at], err)
+               : df_err_pass(err, &why);
+}
+
+/* Creates the document of this step of the recipe. */
 static int make_step(struct pass *p, size_t at, struct df_err *err)
 {
     const struct df_recipe_step *step = &df_recipe_of(p->run)->steps[at];
     const char *action = at ? step->action : df_run_first_action(p->run, p->view.executor);
     DF_JSON cJSON *task = NULL;
-    struct df_err why = {0};
     struct df_spawner *s = p->c->s;
     if (df_new_task(p->run, step->name, action, s->config, p->now_us, &task, err) < 0 ||
-        df_shared_pod_keep(s, &p->view, at, task, err) < 0 || expect_resources(p, action, err) < 0)
-        return -1;
-    if (df_new_step_create(p->c, task, df_run_latest(&p->view), &why) < 0 &&
-        !df_streq(why.reason, "AlreadyExists"))
-        return df_err_pass(err, &why);
-    if (get_step(p, step->name, &p->view.steps[at], err) < 0)
+        df_shared_pod_keep(s, &p->view, at, task, err) < 0 ||
+        expect_resources(p, action, err) < 0 || create_step(p, at, task, err) < 0)
         return -1;
     if (!p->view.steps[at])
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
                               "an older document named like step %s is still being deleted",
                               step->name);
-    if (copy_results(p, err) < 0)
+    if (copy_results(p, err) < 0 ||
+        df_memory_put_step(&s->memory, p->run, df_run_step(p->run, at), err) < 0)
         return -1;
     return set_phase(p, "Running", err);
 }
@@ -397,8 +416,7 @@ static int end_lost(const struct pass *p, struct df_err *err)
 {
     const cJSON *lost = df_run_lost_step(&p->view);
     DF_FREE char *text =
-        df_strf("the TaskAction of the %s step was deleted: its processes are being "
-                "ended",
+        df_strf("the TaskAction of the %s step was deleted: its processes are being ended",
                 df_json_str(lost, "name"));
     if (!text)
         return df_fail_oom(err);
@@ -557,9 +575,10 @@ static int write_run(struct pass *p, const cJSON *before, int64_t *wake_us, stru
         *wake_us = *wake_us && *wake_us < due_us ? *wake_us : due_us;
         return 0;
     }
-    if (write_executor(p, err) < 0)
+    if (write_executor(p, err) < 0 ||
+        df_store_update(p->c->s->store, DF_KIND_RUN, p->run, NULL, err) < 0)
         return -1;
-    return df_store_update(p->c->s->store, DF_KIND_RUN, p->run, NULL, err);
+    return df_memory_put_step(&p->c->s->memory, p->run, NULL, err);
 }
 
 /* The run has ended, and this pass follows its last write: wake the next run of the executor. */

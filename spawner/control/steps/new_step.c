@@ -23,13 +23,14 @@ static bool gets_own_pod(struct df_control *c, const cJSON *task, const cJSON *b
            df_class_check(c->s->config->classes, df_json_str(task, "spec.class"), NULL) == 0;
 }
 
-int df_new_step_create(struct df_control *c, cJSON *task, const cJSON *before, struct df_err *err)
+int df_new_step_create(struct df_control *c, cJSON *task, const cJSON *before, cJSON **ret,
+                       struct df_err *err)
 {
     struct df_task_pass p = {.c = c, .hooks = &df_tofu_hooks, .task = task};
     struct df_slot slot = {0};
     if (gets_own_pod(c, task, before) && df_task_begin_new(&p, task, &slot, err) < 0)
         return -1;
-    int result = df_task_create(c->s, task, NULL, err);
+    int result = df_task_create(c->s, task, ret, err);
     df_slots_unreserve(&c->slots, &slot);
     return result;
 }

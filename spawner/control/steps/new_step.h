@@ -8,9 +8,9 @@
 
 #include "spawner/control/loop.h"
 
-/* Stores the step, which it may change. before: the step before it; or NULL. Errors: those of
- * df_task_create(). */
-int df_new_step_create(struct df_control *c, cJSON *task, const cJSON *before,
+/* Stores the step, which it may change. before: the step before it; or NULL. *ret: what is stored;
+ * the caller deletes it. Errors: those of df_task_create(). */
+int df_new_step_create(struct df_control *c, cJSON *task, const cJSON *before, cJSON **ret,
                        struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -121,14 +121,16 @@ static int keep_ref(struct df_task_pass *p, cJSON *ref, struct df_err *err)
     return df_memory_put_ref(&p->c->s->memory, p->task, p->claim_hash, ref, err);
 }
 
-/* Writes why a step does not start, so that people see it before the deadline ends the step. */
+/* Writes why a step does not start, or what its engine does not tell about one that was started, so
+ * that people see it before the deadline ends the step. */
 static int set_waiting(cJSON *task, void *arg, struct df_err *err)
 {
     const struct df_task_pass *p = arg;
+    bool runs = df_streq(df_task_reason(task), "Executing");
     if (df_task_is_final(task) || df_task_has_runner(task))
         return 1;
-    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Initializing", p->observed.cause,
-                                  p->now_us, err);
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, runs ? "Executing" : "Initializing",
+                                  p->observed.cause, p->now_us, err);
 }
 
 /* The engine has found nothing that is in the way: what was in the way is over. */
@@ -150,9 +152,8 @@ int df_task_pass_report_waiting(struct df_task_pass *p, struct df_err *err)
 /* Writes a temporary failure into the status, and lets a later pass try again. */
 static int postpone(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
-    int64_t after_us = p->now_us + (int64_t)why->retry_after_s * 1000000;
-    int64_t retry_us = df_task_retry_at(p->task, p->now_us);
-    p->wake_us = retry_us > after_us ? retry_us : after_us;
+    p->wake_us =
+        df_task_retry_at(p->task, p->now_us, (int64_t)why->retry_after_s * INT64_C(1000000));
     p->pauses = true;
     df_copy(p->observed.cause, sizeof(p->observed.cause), why->message);
     if (!df_streq(df_task_message(p->task), p->observed.cause))

@@ -38,17 +38,19 @@ static int wait(struct df_task_pass *p, struct df_err *err)
 {
     if (!df_task_is_final(p->task))
         return p->hooks->report(p, err);
-    return df_task_pass_is_alive(p) || p->observed.serves_other_step
-               ? 0
-               : df_task_pass_finalize(p, err);
+    if (df_task_pass_is_alive(p) || p->observed.serves_other_step)
+        return 0;
+    if (p->hooks->release && p->hooks->release(p, err) < 0)
+        return -1;
+    return df_task_pass_finalize(p, err);
 }
 
 static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)
 {
     if (v->next != DF_TASK_CREATE)
         df_slots_dequeue(&p->c->slots, p->step.name);
-    if (v->next == DF_TASK_WAIT || v->next == DF_TASK_CANCEL)
-        p->wake_us = v->wake_us;
+    if ((v->next == DF_TASK_WAIT || v->next == DF_TASK_CANCEL) && v->wake_us)
+        df_task_pass_wake(p, v->wake_us);
     switch (v->next) {
     case DF_TASK_CREATE:
         return df_task_pass_start(p, err);
@@ -73,33 +75,51 @@ static int act(struct df_task_pass *p, const struct df_task_verdict *v, struct d
 
 #define UNOBSERVED_REPORT_AFTER_US INT64_C(5000000)
 
-/* The engine could not say what exists of the step, so do only what is safe without that: a first
- * start (the object's unique name makes a second one harmless), a cancel, or a failure that is due.
- * Assume that a step that was created is alive. */
-static int act_unobserved(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
+/* Nobody can say what exists of the step. is_alive: what it has counts as alive then. */
+static struct df_task_verdict decide_unobserved(struct df_task_pass *p, bool is_alive,
+                                                const struct df_err *why)
 {
-    bool alive = p->step.was_created || p->step.was_claimed;
     p->observed =
-        (struct df_engine_observation){.phase = alive ? DF_ENGINE_RUNNING : DF_ENGINE_ABSENT,
+        (struct df_engine_observation){.phase = is_alive ? DF_ENGINE_RUNNING : DF_ENGINE_ABSENT,
                                        .exit_code = -1,
+                                       .is_unknown = true,
                                        .reachable_since_us = p->c->reachable_since_us};
     df_copy(p->observed.cause, sizeof(p->observed.cause), why->message);
-    struct df_task_verdict v = df_task_next(p->task, &p->observed, p->now_us);
-    bool is_due = v.next == DF_TASK_CREATE || v.next == DF_TASK_CANCEL || v.next == DF_TASK_FAIL;
-    if (!df_task_is_final(p->task) && is_due) {
-        if (act(p, &v, err) < 0)
-            return -1;
-        if (!p->pauses)
-            df_task_pass_wake(p, df_task_retry_at(p->task, p->now_us));
-        return 0;
-    }
-    /* Not in the first seconds of a step or after a start of the spawner: a restart would otherwise
-     * write every document. */
+    return df_task_next(p->task, &p->observed, p->now_us);
+}
+
+/* Who cancels a step is told at once what that waits for. Otherwise not in the first seconds of a
+ * step or after a start of the spawner: a restart would write every document. */
+static int report_unobserved(struct df_task_pass *p, enum df_task_next next,
+                             const struct df_err *why, struct df_err *err)
+{
     bool is_long = df_task_age_us(p->task, p->now_us) >= UNOBSERVED_REPORT_AFTER_US &&
                    p->now_us - p->c->reachable_since_us >= UNOBSERVED_REPORT_AFTER_US;
-    if (!df_task_is_final(p->task) && is_long && df_task_pass_report_waiting(p, err) < 0)
+    if (next == DF_TASK_CANCEL)
+        (void)snprintf(p->observed.cause, sizeof(p->observed.cause),
+                       "canceled; whether it has ended is not known: %.800s", why->message);
+    return is_long || next == DF_TASK_CANCEL ? df_task_pass_report_waiting(p, err) : 0;
+}
+
+/* The engine could not say what exists of the step, so do only what is safe without that: a first
+ * start (the object's unique name makes a second one harmless), a cancel, or a failure that is due.
+ * Assume that a step that was created is alive: it keeps what it holds. */
+static int act_unobserved(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
+{
+    struct df_task_verdict v =
+        decide_unobserved(p, p->step.was_created || p->step.was_claimed, why);
+    bool starts = v.next == DF_TASK_CREATE && p->hooks->starts_unobserved;
+    if (df_task_is_final(p->task))
+        return df_err_pass(err, why);
+    if (!starts && v.next != DF_TASK_FAIL && report_unobserved(p, v.next, why, err) < 0)
         return -1;
-    return df_err_pass(err, why);
+    if (!starts && v.next != DF_TASK_FAIL && v.next != DF_TASK_CANCEL)
+        return df_err_pass(err, why);
+    if (act(p, &v, err) < 0)
+        return -1;
+    if (!p->pauses)
+        df_task_pass_wake(p, df_task_retry_at(p->task, p->now_us, 0));
+    return 0;
 }
 
 /* The engine that was asked to start the step is not configured now. Only that engine knows whether
@@ -107,11 +127,7 @@ static int act_unobserved(struct df_task_pass *p, const struct df_err *why, stru
  * over. */
 static int act_without_engine(struct df_task_pass *p, const struct df_err *why, struct df_err *err)
 {
-    p->observed = (struct df_engine_observation){.phase = DF_ENGINE_RUNNING,
-                                                 .exit_code = -1,
-                                                 .reachable_since_us = p->c->reachable_since_us};
-    df_copy(p->observed.cause, sizeof(p->observed.cause), why->message);
-    struct df_task_verdict v = df_task_next(p->task, &p->observed, p->now_us);
+    struct df_task_verdict v = decide_unobserved(p, true, why);
     if (v.next == DF_TASK_FAIL)
         return act(p, &v, err);
     df_warn("step %s is left as it is: %s; add the engine that started it to `engines`",
@@ -123,11 +139,8 @@ static int act_without_engine(struct df_task_pass *p, const struct df_err *why, 
 static int one_pass(struct df_task_pass *p, struct df_err *err)
 {
     struct df_err why = {0};
-    if (p->ops->status(p->engine, &p->step, &p->observed, &why) < 0) {
-        if (p->hooks->acts_unobserved)
-            return act_unobserved(p, &why, err);
-        return df_err_pass(err, &why);
-    }
+    if (p->ops->status(p->engine, &p->step, &p->observed, &why) < 0)
+        return act_unobserved(p, &why, err);
     p->observed.reachable_since_us = p->c->reachable_since_us;
     p->observed.max_system_failures = p->c->s->config->max_system_failures;
     if (p->hooks->after_observe && p->hooks->after_observe(p, err) < 0)
@@ -184,8 +197,9 @@ static int reconcile_accepted(struct df_task_pass *p, struct df_err *err)
     df_engine_step_of(c->s, p->task, &p->step);
     if (find_engine(p, &why) == 0)
         return one_pass(p, err);
+    /* What an engine keeps that is no longer configured is not reached any more. */
     if (df_task_is_final(p->task))
-        return df_task_pass_finalize(p, err);
+        return df_doc_is_deleted(p->task) ? remove_document(p, err) : df_task_pass_finalize(p, err);
     return df_label_has(p->task, DF_LABEL_LIVE)
                ? act_without_engine(p, &why, err)
                : df_task_pass_fail(p, DF_FAULT_USER, why.reason, why.message, err);

@@ -223,7 +223,7 @@ static int tofu_after_observe(struct df_task_pass *p, struct df_err *err)
 }
 
 const struct df_task_hooks df_tofu_hooks = {
-    .acts_unobserved = true,
+    .starts_unobserved = true,
     .after_observe = tofu_after_observe,
     .set_begun = tofu_set_begun,
     .begin = tofu_begin,

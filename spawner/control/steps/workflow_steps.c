@@ -11,6 +11,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/control/lock_queue.h"
+#include "spawner/control/steps/workflow_log.h"
 #include "spawner/control/task_pass.h"
 #include "spawner/steps/engine_step.h"
 #include "spawner/steps/outcome.h"
@@ -27,29 +28,40 @@ static bool is_alive(const struct df_task_pass *p)
 
 /* ---- observations ---- */
 
-/* *ret: NULL if the engine has no result. */
+/* *ret: NULL if the engine has no result, or does not answer. */
 static int read_result(struct df_task_pass *p, cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
     *ret = NULL;
-    if (p->observed.phase == DF_ENGINE_ABSENT ||
+    if (p->observed.phase == DF_ENGINE_ABSENT || p->observed.is_unknown ||
         p->ops->result(p->engine, &p->step, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
         return 0;
     return df_err_pass(err, &why);
 }
 
-/* Copies the members of the result, engineRef and executionStatus, into the status. */
+static int copy_members(const cJSON *from, cJSON *to, struct df_err *err)
+{
+    const cJSON *member;
+    if (!to)
+        return df_fail_oom(err);
+    cJSON_ArrayForEach (member, from)
+        if (df_json_set(to, member->string, cJSON_Duplicate(member, true), err) < 0)
+            return -1;
+    return 0;
+}
+
+/* The result has members of the status (engineRef, executionStatus), and annotations. */
 static int put_result(cJSON *task, const cJSON *result, struct df_err *err)
 {
     cJSON *status = df_json_object_at(task, "status");
-    const cJSON *member;
-    if (!status)
-        return df_fail_oom(err);
-    cJSON_ArrayForEach (member, result) {
-        if (df_json_set(status, member->string, cJSON_Duplicate(member, true), err) < 0)
-            return -1;
-    }
-    return 0;
+    const cJSON *notes = df_json_at(result, "annotations");
+    if (copy_members(result, status, err) < 0)
+        return -1;
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "annotations");
+    if (!notes)
+        return 0;
+    cJSON *metadata = df_json_object_at(task, "metadata");
+    return copy_members(notes, df_json_object_at(metadata, "annotations"), err);
 }
 
 struct progress {
@@ -119,7 +131,17 @@ struct ending {
     const struct df_task_pass *pass;
     const struct df_task_verdict *verdict;
     const cJSON *result; /* or NULL */
+    bool is_released;
+    bool may_live;
 };
+
+/* The slot and the target are free; the step stays unfinished until it is released, too. */
+static int finalize(cJSON *task, const struct ending *e, struct df_err *err)
+{
+    if (df_task_set_finalized(task, NULL, err) < 0)
+        return -1;
+    return e->is_released ? 0 : df_label_set(task, DF_LABEL_UNFINISHED, "true", err);
+}
 
 static int set_end(cJSON *task, void *arg, struct df_err *err)
 {
@@ -139,18 +161,39 @@ static int set_end(cJSON *task, void *arg, struct df_err *err)
     int result = v->next == DF_TASK_SUCCEED
                      ? df_outcome_succeed(task, v->reason, v->message, now_us, err)
                      : df_outcome_fail(task, &f, now_us, err);
-    return result < 0 || is_alive(e->pass) ? result : df_task_set_finalized(task, NULL, err);
+    return result < 0 || e->may_live ? result : finalize(task, e, err);
+}
+
+static int workflow_release(struct df_task_pass *p, struct df_err *err)
+{
+    const struct df_workflow_ops *ops = p->engine ? p->engine->ops->workflow : NULL;
+    return ops && ops->release ? ops->release(p->engine, &p->step, err) : 0;
+}
+
+/* Its engine was asked to start it, and the answer was lost: only the release finds what runs. */
+static bool is_lost(const struct df_task_pass *p)
+{
+    return p->step.was_created && !p->step.ref;
 }
 
 static int workflow_end(struct df_task_pass *p, const struct df_task_verdict *v, struct df_err *err)
 {
     DF_JSON cJSON *result = NULL;
+    struct df_err why = {0};
+    struct df_task_verdict told = *v;
     if (read_result(p, &result, err) < 0)
         return -1;
-    struct ending e = {p, v, result};
+    struct ending e = {p, &told, result, is_alive(p) || workflow_release(p, &why) == 0, false};
+    e.may_live = is_alive(p) || (!e.is_released && is_lost(p));
+    if (!e.is_released)
+        df_warn("what %s used is removed later: %s", p->step.name, why.message);
+    if (!e.is_released && e.may_live)
+        (void)snprintf(told.message, sizeof(told.message),
+                       "%.400s; whether it runs was not known then: %.500s", v->message,
+                       why.message);
     if (df_task_pass_modify(p, set_end, &e, err) < 0)
         return -1;
-    if (!is_alive(p))
+    if (!e.may_live)
         df_task_pass_yield(p);
     return 0;
 }
@@ -250,11 +293,25 @@ static int workflow_refused(struct df_task_pass *p, const struct df_err *why, bo
 
 /* ---- report and clean up ---- */
 
+/* The engine can start none now: it was not asked, and the workflow holds no slot. */
+static int set_unavailable(cJSON *task, void *arg, struct df_err *err)
+{
+    const struct df_task_pass *p = arg;
+    if (df_task_is_final(task))
+        return 1;
+    cJSON_DeleteItemFromObjectCaseSensitive(df_json_object_at(task, "status"), "lockedBy");
+    return df_task_set_conditions(task, DF_OUTCOME_NONE, "Queued", p->observed.cause, p->now_us,
+                                  err);
+}
+
 static int workflow_report(struct df_task_pass *p, struct df_err *err)
 {
+    if (p->observed.phase != DF_ENGINE_ABSENT)
+        return report(p, err);
     /* While the workflow waits for its target, the holder of the target may change. */
-    return p->observed.phase == DF_ENGINE_ABSENT ? wait_for_target(p, p->observed.cause, err)
-                                                 : report(p, err);
+    return df_streq(p->observed.reason, "TargetLocked")
+               ? wait_for_target(p, p->observed.cause, err)
+               : df_task_pass_modify(p, set_unavailable, p, err);
 }
 
 /* The engine's object stays for inspection until its TTL, the next action on the target, or the
@@ -269,11 +326,13 @@ static int workflow_clean(struct df_task_pass *p, struct df_err *err)
 
 const struct df_task_hooks df_workflow_hooks = {
     .outlives_system = true,
+    .after_observe = df_workflow_keep_log,
     .may_begin = workflow_may_begin,
     .set_begun = workflow_set_begun,
     .begin = workflow_begin,
     .refused = workflow_refused,
     .report = workflow_report,
     .end = workflow_end,
+    .release = workflow_release,
     .clean = workflow_clean,
 };

@@ -35,6 +35,10 @@ static const struct {
     {"no command specified", NULL, "CommandMissing"},
     {"exec:", "permission denied", "CommandMissing"},
     {"exec format error", NULL, "CommandMissing"},
+    {"pull image", NULL, "ImagePullFailed"},
+    {"pulling image", NULL, "ImagePullFailed"},
+    {"ErrImagePull", NULL, "ImagePullFailed"},
+    {"ImagePullBackOff", NULL, "ImagePullFailed"},
     {"MountVolume", NULL, "VolumeFailed"},
     {"AttachVolume", NULL, "VolumeFailed"},
     {"attach or mount volumes", NULL, "VolumeFailed"},
@@ -77,36 +81,48 @@ bool df_pod_cause_is_permanent(const char *reason, const char *text)
 
 /* Of a step that may have been in mid-apply: what it did last may be in no state. */
 #define REST "what the tool had stored is in the state: a new plan shows what remains to be done"
+#define OF_DEPENDENCY                                                                              \
+    "create it in the pod's namespace, or correct its name in spec.workflow.dependencies or the "  \
+    "placement"
 
 static const struct {
     const char *reason, *what, *remedy;
+    const char *of_workflow; /* the remedy where a workflow has other keys; NULL: the same */
 } sentences[] = {
     {"Unschedulable", "no node can run the pod",
-     "check nodeSelector, tolerations, affinity and resources of the placement, or add a node"},
+     "check nodeSelector, tolerations, affinity and resources of the placement, or add a node",
+     "check nodeSelector, tolerations and affinity of spec.placement, and spec.workflow.resources, "
+     "or add a node"},
     {"ImagePullFailed", "the image cannot be pulled",
-     "check the image's name and tag, the registry, and placement.imagePullSecrets"},
-    {"ImageNameInvalid", "the image's name is invalid", "correct placement.image"},
+     "check the image's name and tag, the registry, and placement.imagePullSecrets",
+     "check spec.workflow.executionBundle, the registry, and spec.placement.imagePullSecrets"},
+    {"ImageNameInvalid", "the image's name is invalid", "correct placement.image",
+     "correct spec.workflow.executionBundle"},
     {"SecretMissing", "a Secret that the pod needs does not exist",
-     "create it in the pod's namespace, or correct its name in the placement"},
+     "create it in the pod's namespace, or correct its name in the placement", OF_DEPENDENCY},
     {"ConfigMapMissing", "a ConfigMap that the pod needs does not exist",
-     "create it in the pod's namespace, or correct its name in the placement"},
+     "create it in the pod's namespace, or correct its name in the placement", OF_DEPENDENCY},
     {"KeyMissing", "a Secret or ConfigMap lacks a key that the pod needs",
      "add the key, or correct its name in the placement"},
     {"ClaimMissing", "a volume claim that the pod needs does not exist",
      "create it in the pod's namespace, or correct its name in the placement"},
     {"ServiceAccountMissing", "the pod's service account does not exist",
-     "create it in the pod's namespace, or correct placement.serviceAccountName"},
+     "create it in the pod's namespace, or correct placement.serviceAccountName",
+     "create it in the pod's namespace, or name another one in spec.workflow.serviceAccountName "
+     "(default: workflows.serviceAccount of the service's configuration)"},
     {"NamespaceMissing", "the namespace does not exist",
      "create the namespace, or correct the configuration"},
     {"QuotaExceeded", "the namespace's quota leaves no room for the pod",
-     "wait for others to end, request less in placement.resources, or raise the quota"},
+     "wait for others to end, request less in placement.resources, or raise the quota",
+     "wait for others to end, request less in spec.workflow.resources, or raise the quota"},
     {"AdmissionRefused", "the cluster's admission refused the pod",
      "change the placement to what the policy allows, or ask the owner of the policy"},
     {"VolumeFailed", "a volume could not be mounted", "check the volume, its claim and its driver"},
     {"RunsAsRoot", "the image wants to run as root, which the pod forbids",
      "use an image with a numeric user, or set placement.podSecurityContext.runAsUser"},
     {"CommandMissing", "the image does not have the program that the pod starts",
-     "correct placement.image: it must be a runner image"},
+     "correct placement.image: it must be a runner image",
+     "correct spec.workflow.executionBundle, or the command in spec.placement.podTemplate"},
     {"ContainerFailed", "the container could not be created",
      "check the node's kubelet and runtime"},
     {"ObjectRefused", "the API server refused the object",
@@ -119,7 +135,7 @@ static const struct {
     {"NeverClaimed", "no runner claimed the step",
      "check the pod's events and its log, or raise timeouts.pending"},
     {"OOMKilled", "the container needed more memory than its limit and was killed",
-     "raise placement.resources.limits.memory"},
+     "raise placement.resources.limits.memory", "raise spec.workflow.resources.limits.memory"},
     {"Evicted", "the pod was evicted from its node", REST},
     {"Preempted", "the pod had to make room for one of higher priority",
      "set placement.priorityClassName; " REST},
@@ -153,11 +169,12 @@ void df_pod_explain(struct df_pod_diagnosis *v, const char *reason, const char *
     if (i == DF_ARRAY_SIZE(sentences))
         DF_BUG("no sentence for %s", reason);
     bool has_words = !df_str_empty(words);
+    const char *other = v->of_workflow ? sentences[i].of_workflow : NULL;
     v->lacks_room = lacks_room(reason, words);
     (void)snprintf(v->reason, sizeof(v->reason), "%s", reason);
     (void)snprintf(v->message, sizeof(v->message), "%s%s%.600s%s; %s", sentences[i].what,
                    has_words ? " (" : "", has_words ? words : "", has_words ? ")" : "",
-                   sentences[i].remedy);
+                   other ? other : sentences[i].remedy);
 }
 
 /* ---- Events ---- */

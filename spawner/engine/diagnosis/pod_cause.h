@@ -21,7 +21,7 @@ bool df_pod_cause_webhook(const char *text);
 bool df_pod_cause_is_permanent(const char *reason, const char *text);
 
 /* Sets reason, message and lacks_room. The message has our sentence for the reason, the words of
- * Kubernetes (NULL or "": none) and the way out. */
+ * Kubernetes (NULL or "": none) and the way out, by v->of_workflow. */
 void df_pod_explain(struct df_pod_diagnosis *v, const char *reason, const char *words);
 
 /* Does this Event explain a failure better than the other one? The later Event does, unless it is

@@ -192,7 +192,8 @@ static void diagnose_absent_pod(const struct df_pod_view *view, struct df_pod_di
 
 struct df_pod_diagnosis df_pod_diagnose(const struct df_pod_view *view)
 {
-    struct df_pod_diagnosis v = {.phase = DF_ENGINE_ABSENT, .exit_code = -1};
+    struct df_pod_diagnosis v = {
+        .phase = DF_ENGINE_ABSENT, .exit_code = -1, .of_workflow = view->is_workflow};
     if (view->pod)
         diagnose_pod(view, &v);
     else if (view->job)
@@ -215,7 +216,7 @@ bool df_pod_is_lost(const struct df_pod_diagnosis *v)
 
 /* ---- rejections ---- */
 
-struct df_pod_diagnosis df_pod_rejection(int http_status, const char *message)
+struct df_pod_diagnosis df_pod_rejection(int http_status, const char *message, bool is_workflow)
 {
     static const struct {
         int status;
@@ -228,7 +229,10 @@ struct df_pod_diagnosis df_pod_rejection(int http_status, const char *message)
         {413, DF_POD_PERMANENT, "EntityTooLarge", "ObjectRefused"},
         {422, DF_POD_PERMANENT, "InvalidResource", "ObjectRefused"},
     };
-    struct df_pod_diagnosis v = {.phase = DF_ENGINE_ABSENT, .exit_code = -1, .never_started = true};
+    struct df_pod_diagnosis v = {.phase = DF_ENGINE_ABSENT,
+                                 .exit_code = -1,
+                                 .never_started = true,
+                                 .of_workflow = is_workflow};
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
         if (rows[i].status != http_status)
             continue;

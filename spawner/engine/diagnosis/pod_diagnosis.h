@@ -39,6 +39,7 @@ struct df_pod_view {
     const cJSON *events;         /* a list of Events, of any objects; or NULL */
     const char *container;       /* the main container: "runner" or "workflow" */
     bool was_created;            /* the Job existed: if it is absent, it was deleted */
+    bool is_workflow;            /* it has other keys than a step with a runner */
     bool had_pod;                /* a pod existed: if it is absent, it was deleted */
     int64_t now_us;              /* real time */
     int64_t pending_deadline_us; /* a pod that has not started by then has failed; 0: none */
@@ -51,6 +52,7 @@ struct df_pod_diagnosis {
     int exit_code;      /* of the container; -1: unknown */
     bool never_started; /* nothing of the step ran: another attempt is safe */
     bool give_up;       /* PENDING, and it will not start: delete the Job and end the step */
+    bool of_workflow;   /* the way out names the keys of a workflow */
     bool lacks_room;    /* a quota is used up, or nodes are full: it may start when others end */
     char code[96];      /* the reasons of Kubernetes: "ContainersNotReady|ImagePullBackOff" */
     char reason[48];    /* of docs/objects.md; "": nothing to report */
@@ -66,7 +68,7 @@ bool df_pod_is_lost(const struct df_pod_diagnosis *v);
 
 /* The diagnosis if the API server refused to create the Job, from the HTTP status and the message.
  * Phase ABSENT; class RETRYABLE or PERMANENT. */
-struct df_pod_diagnosis df_pod_rejection(int http_status, const char *message);
+struct df_pod_diagnosis df_pod_rejection(int http_status, const char *message, bool is_workflow);
 
 /* The result document that the runner left as its termination message. The caller owns *ret.
  * NOT_FOUND: there is none, or it is incomplete. */

@@ -59,7 +59,7 @@ static int begin_call(struct df_engine *e, const struct df_engine_step *step,
 static int adopt_job(const struct df_job_call *c, cJSON **ret_job, struct df_err *err)
 {
     DF_JSON cJSON *job = NULL;
-    if (c->kind->adopt(c, &job, err) < 0 || df_job_proof_check(c->engine, job, err) < 0)
+    if (c->kind->adopt(c, &job, err) < 0 || df_proof_check(&c->engine->key, "Job", job, err) < 0)
         return -1;
     *ret_job = DF_TAKE(job);
     return 0;
@@ -71,7 +71,8 @@ static int create_job(const struct df_job_call *c, cJSON **ret_job, struct df_er
     struct df_kube_at at = df_job_at(c);
     struct df_err why = {0};
     at.name = NULL; /* POST goes to the collection */
-    if (c->kind->build(c, &job, err) < 0 || df_job_proof_add(c->engine, job, err) < 0)
+    int64_t now_us = df_real_us() + df_kube_clock_ahead_us(c->engine->o.kube);
+    if (c->kind->build(c, &job, err) < 0 || df_proof_add(&c->engine->key, now_us, job, err) < 0)
         return -1;
     df_debug("creating the Job %s/%s", at.name_space, c->name);
     if (df_kube_create(c->engine->o.kube, &at, job, ret_job, &why) == 0) {
@@ -116,6 +117,13 @@ static int job_result(struct df_engine *e, const struct df_engine_step *step, cJ
 {
     struct df_job_call c;
     return begin_call(e, step, &c, err) < 0 ? -1 : c.kind->result(&c, ret, err);
+}
+
+static int job_output(struct df_engine *e, const struct df_engine_step *step,
+                      const struct df_output_reader *to, struct df_err *err)
+{
+    struct df_job_call c;
+    return begin_call(e, step, &c, err) < 0 ? -1 : df_job_output(&c, to, err);
 }
 
 /* The files of a pod are deleted with it. */
@@ -207,7 +215,7 @@ static void job_close(struct df_engine *e)
     free(j->name_space);
     free(j->image);
     free(j->workflow_account);
-    explicit_bzero(j->key, sizeof(j->key));
+    explicit_bzero(&j->key, sizeof(j->key));
     free(j);
 }
 
@@ -224,7 +232,7 @@ static int job_watch(struct df_engine *e, struct df_err *err)
         .cleanup = job_cleanup                                                                     \
     }
 
-static const struct df_step_ops workflow_ops = STEP_OPS;
+static const struct df_workflow_ops workflow_ops = {.step = STEP_OPS, .output = job_output};
 
 static const struct df_runner_ops runner_ops = {
     .step = STEP_OPS,
@@ -253,9 +261,9 @@ static int fill_engine(struct df_job_engine *j, struct df_err *err)
     j->o.name_space = j->name_space;
     j->o.image = j->image;
     j->o.workflow_account = j->workflow_account;
-    j->has_key = j->o.key;
-    if (j->has_key)
-        memcpy(j->key, j->o.key, sizeof(j->key));
+    j->key.is_set = j->o.key;
+    if (j->key.is_set)
+        memcpy(j->key.bytes, j->o.key, sizeof(j->key.bytes));
     j->o.key = NULL;
     return 0;
 }

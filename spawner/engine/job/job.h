@@ -29,6 +29,7 @@ struct df_job_options {
         *workflow_account; /* of workflows that name none; NULL: DF_WORKFLOW_SERVICE_ACCOUNT */
     int64_t ttl_seconds;   /* how long an ended Job stays */
     const struct df_never *never; /* what no step may have; borrowed, must outlive the engine */
+    bool sees_pipelines;          /* the service may look at Tekton's objects */
     bool has_vault;               /* the service keeps its secrets as Secrets of that namespace */
     const unsigned char *key; /* DF_KEY_LEN bytes, copied: proves which Jobs are this service's; or
                                    * NULL: no proof is made, and none asked for */
@@ -46,6 +47,6 @@ int df_job_render(const struct df_job_options *o, const struct df_engine_step *s
                   struct df_err *err) DF_MUST_CHECK;
 
 /* The diagnosis for an error of the API server that refused a Job or its pod. */
-struct df_pod_diagnosis df_job_rejection(const struct df_err *why);
+struct df_pod_diagnosis df_job_rejection(const struct df_err *why, bool is_workflow);
 
 #endif

@@ -1,25 +1,24 @@
 /*
  * job_engine.h - shared by the parts of the engine `job`; for spawner/engine only. job.c has the
  * operations, tofu_step.c and workflow.c the two kinds of work, job_requests.c the requests that
- * both send, vault_secrets.c a check of both, job_rejection.c the last reason why a Job was not
- * created, job_proof.c which Jobs this service has made, standby.c the Jobs that wait for a step.
+ * both send, job_rejection.c the last reason why a Job was not created, workflow_output.c what a
+ * workflow prints, standby.c the Jobs that wait for a step.
  */
 #ifndef DF_JOB_ENGINE_H
 #define DF_JOB_ENGINE_H
 
 #include <pthread.h>
 
-#include "common/crypto/crypto.h"
 #include "spawner/engine/job/job.h"
 #include "spawner/engine/job/job_object.h"
 #include "spawner/engine/job/job_snapshot.h"
+#include "spawner/engine/proof.h"
 
 struct df_job_engine {
     struct df_engine engine; /* first: the pointer that callers have */
     struct df_job_options o; /* its strings are the three below */
     char *name_space, *image, *workflow_account;
-    bool has_key; /* o.key was given */
-    unsigned char key[DF_KEY_LEN];
+    struct df_proof_key key;
     pthread_mutex_t lock; /* guards what follows */
     /* Where Jobs of live steps may be: the namespace of new Jobs first. The others are those that
      * the configuration named before; steps that started there end there. */
@@ -77,14 +76,6 @@ void df_job_places_close(struct df_job_engine *j);
 /* status.engineRef for this Job. The caller owns *ret. */
 int df_job_ref(const cJSON *job, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
-/* ---- whose Job it is ---- */
-
-/* Adds the proof that this service makes the Job, whose name and labels are final. */
-int df_job_proof_add(const struct df_job_engine *j, cJSON *job, struct df_err *err) DF_MUST_CHECK;
-/* CONFLICT NameTaken: somebody else made the Job, whatever its labels say. */
-int df_job_proof_check(const struct df_job_engine *j, const cJSON *job,
-                       struct df_err *err) DF_MUST_CHECK;
-
 /* ---- standby runners: operations of engine.h ---- */
 
 int df_job_form(struct df_engine *e, const struct df_engine_step *step, struct df_standby_form *ret,
@@ -111,10 +102,14 @@ int df_job_delete_unclaimed(const struct df_job_call *c, struct df_err *err) DF_
 int df_job_snapshot_of(const struct df_job_call *c, struct df_job_snapshot *ret,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* Refuses a Job whose pod uses a Secret of the service's vault. Class USER, reason PlacementDenied;
- * RETRY if the API server does not answer. */
+/* Refuses a Job whose pod uses a Secret of the service's vault (vault_secrets.h). */
 int df_job_check_vault(const struct df_job_options *o, const cJSON *job,
                        struct df_err *err) DF_MUST_CHECK;
+
+/* ---- the output of a workflow (workflow_output.c): as of engine.h ---- */
+
+int df_job_output(const struct df_job_call *c, const struct df_output_reader *to,
+                  struct df_err *err) DF_MUST_CHECK;
 
 /* ---- rejections ---- */
 

@@ -204,8 +204,8 @@ static int put_labels(cJSON *metadata, const struct df_job_spec *spec, struct df
     const struct {
         const char *key, *value;
     } labels[] = {
-        {DF_LABEL_NAME, DF_JOB_LABEL_NAME}, /* the NetworkPolicies select by these two */
-        {DF_LABEL_MANAGED_BY, DF_JOB_LABEL_MANAGED_BY},
+        {DF_LABEL_NAME, DF_MADE_NAME}, /* the NetworkPolicies select by these two */
+        {DF_LABEL_MANAGED_BY, DF_MADE_MANAGED_BY},
         {DF_LABEL_STEP_UID, spec->uid},
         {DF_LABEL_RUN, spec->run},
         {DF_LABEL_EXECUTOR, spec->executor},

@@ -32,14 +32,6 @@
  * Job belongs to. */
 #define DF_LABEL_ACTION "dayfly.dev/action"
 #define DF_LABEL_STANDBY "dayfly.dev/standby" /* of a standby runner: the digest of its form */
-/* The watches select the Jobs and pods of this service by DF_JOB_SELECTOR. The NetworkPolicies of
- * charts/ and rbac/ select its pods by both labels, so every pod has them, and no placement may
- * change them. */
-#define DF_LABEL_NAME "app.kubernetes.io/name"
-#define DF_LABEL_MANAGED_BY "app.kubernetes.io/managed-by"
-#define DF_JOB_LABEL_NAME "dayfly-runner"
-#define DF_JOB_LABEL_MANAGED_BY "dayfly"
-#define DF_JOB_SELECTOR DF_LABEL_MANAGED_BY "=" DF_JOB_LABEL_MANAGED_BY
 
 struct df_job_spec {
     const char *name;                    /* of the Job: the step's */

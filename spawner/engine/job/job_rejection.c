@@ -33,18 +33,19 @@ void df_job_rejection_report(const struct df_job_call *c, struct df_engine_obser
     (void)pthread_mutex_unlock(&c->engine->lock);
 }
 
-struct df_pod_diagnosis df_job_rejection(const struct df_err *why)
+struct df_pod_diagnosis df_job_rejection(const struct df_err *why, bool is_workflow)
 {
     static const int statuses[] = {
         [DF_ERR_USER] = 422, [DF_ERR_DENIED] = 403, [DF_ERR_NOT_FOUND] = 404, [DF_ERR_LIMIT] = 413};
     size_t class = (size_t)why->cls;
-    return df_pod_rejection(class < DF_ARRAY_SIZE(statuses) ? statuses[class] : 0, why->message);
+    return df_pod_rejection(class < DF_ARRAY_SIZE(statuses) ? statuses[class] : 0, why->message,
+                            is_workflow);
 }
 
 /* Class USER if the rejection is permanent, else RETRY. */
 int df_job_reject(const struct df_job_call *c, const struct df_err *why, struct df_err *err)
 {
-    struct df_pod_diagnosis v = df_job_rejection(why);
+    struct df_pod_diagnosis v = df_job_rejection(why, c->step->workflow.spec);
     remember_rejection(c, &v);
     enum df_err_class as = v.class == DF_POD_PERMANENT ? DF_ERR_USER : DF_ERR_RETRY;
     (void)df_fail_reason(err, as, v.reason, "%s", v.message);

@@ -2,6 +2,7 @@
 #include "common/base/log.h"
 #include "spawner/engine/job/job_engine.h"
 #include "spawner/engine/job/workflow_job.h"
+#include "spawner/engine/vault_secrets.h"
 
 struct df_kube_at df_job_at(const struct df_job_call *c)
 {
@@ -81,4 +82,10 @@ int df_job_delete_unclaimed(const struct df_job_call *c, struct df_err *err)
 int df_job_snapshot_of(const struct df_job_call *c, struct df_job_snapshot *ret, struct df_err *err)
 {
     return df_job_snapshot(c->watch, c->name, c->step, ret, err);
+}
+
+int df_job_check_vault(const struct df_job_options *o, const cJSON *job, struct df_err *err)
+{
+    const cJSON *pod = df_json_at(job, "spec.template");
+    return o->has_vault ? df_engine_check_vault(o->kube, o->name_space, pod, err) : 0;
 }

@@ -216,7 +216,7 @@ static int start_caches(struct df_job_watch *w, struct df_err *err)
     const struct df_kube_cache_options jobs = {
         .resource = &df_kube_jobs,
         .name_space = w->o.name_space,
-        .select = {.labels = DF_JOB_SELECTOR},
+        .select = {.labels = DF_MADE_SELECTOR},
         .keep = keep_job,
         .keys = keys_of_owned,
         .changed = on_job,
@@ -294,13 +294,7 @@ int64_t df_job_snapshot_now_us(const struct df_job_snapshot *v)
 int df_job_read(struct df_kube *k, const char *name_space, const char *name, cJSON **ret,
                 struct df_err *err)
 {
-    const struct df_kube_at at = {
-        .resource = &df_kube_jobs, .name_space = name_space, .name = name};
-    struct df_err why = {0};
-    *ret = NULL;
-    if (df_kube_get(k, &at, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
-        return 0;
-    return df_err_pass(err, &why);
+    return df_workflow_read(k, &df_workflow_job, name_space, name, ret, err);
 }
 
 /* *ret: a reference; NULL: it is absent. */
@@ -410,6 +404,13 @@ int df_job_find_pod(struct df_job_watch *w, const struct df_engine_pod *pod, con
     }
     *ret = df_streq(df_kube_uid(found), pod->uid) ? DF_TAKE(found) : NULL;
     return 0;
+}
+
+int df_job_each_pod(struct df_job_watch *w, const char *step_uid,
+                    int (*fn)(void *arg, const cJSON *pod, struct df_err *err), void *arg,
+                    struct df_err *err)
+{
+    return df_kube_cache_each(w->pods, step_uid, fn, arg, err);
 }
 
 static int find_pod(struct df_job_watch *w, const struct df_engine_step *step,

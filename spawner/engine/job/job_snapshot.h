@@ -50,6 +50,11 @@ int df_job_snapshot(struct df_job_watch *w, const char *name, const struct df_en
 int df_job_find_pod(struct df_job_watch *w, const struct df_engine_pod *pod, const cJSON **ret,
                     struct df_err *err) DF_MUST_CHECK;
 
+/* Calls fn for each pod of the step that the cache has, in no order. */
+int df_job_each_pod(struct df_job_watch *w, const char *step_uid,
+                    int (*fn)(void *arg, const cJSON *pod, struct df_err *err), void *arg,
+                    struct df_err *err) DF_MUST_CHECK;
+
 /* Waits for the first list of Events, for which df_job_snapshot() does not wait. RETRY: it is not
  * complete. */
 int df_job_await_events(struct df_job_watch *w, struct df_err *err) DF_MUST_CHECK;

@@ -74,7 +74,7 @@ static int visit_job(void *arg, const cJSON *job, struct df_err *err)
                 id ? id : "missing");
         return 0;
     }
-    if (df_job_proof_check(l->engine, job, &why) < 0) {
+    if (df_proof_check(&l->engine->key, "Job", job, &why) < 0) {
         df_warn("a standby runner gets no step: %s", why.message);
         return 0;
     }
@@ -93,7 +93,7 @@ int df_job_standbys(struct df_engine *e, df_standby_visit visit, void *arg, stru
     static const char *const without[] = {DF_KUBE_MANAGED, NULL};
     struct listing l = {j, visit, arg, df_real_us() + df_kube_clock_ahead_us(j->o.kube)};
     const struct df_kube_at at = {.resource = &df_kube_jobs, .name_space = j->name_space};
-    const struct df_kube_select select = {.labels = DF_JOB_SELECTOR "," DF_LABEL_STANDBY};
+    const struct df_kube_select select = {.labels = DF_MADE_SELECTOR "," DF_LABEL_STANDBY};
     const struct df_kube_sink sink = {.item = visit_job, .arg = &l, .without = without};
     return df_kube_list(j->o.kube, &at, &select, 0, &sink, err);
 }

@@ -56,9 +56,9 @@ static int put_shared_labels(cJSON *metadata, const struct df_workflow *w, struc
     if (df_workflow_put_label(metadata, LABEL_ENGINE, df_engine_kinds[DF_ENGINE_JOB].name, err) <
             0 ||
         df_workflow_put_label(metadata, DF_LABEL_STEP_UID, w->uid, err) < 0 ||
-        df_workflow_put_label(metadata, DF_LABEL_NAME, DF_JOB_LABEL_NAME, err) < 0)
+        df_workflow_put_label(metadata, DF_LABEL_NAME, DF_MADE_NAME, err) < 0)
         return -1;
-    return df_workflow_put_label(metadata, DF_LABEL_MANAGED_BY, DF_JOB_LABEL_MANAGED_BY, err);
+    return df_workflow_put_label(metadata, DF_LABEL_MANAGED_BY, DF_MADE_MANAGED_BY, err);
 }
 
 static int put_labels(cJSON *job, const struct df_workflow *w, struct df_err *err)
@@ -79,18 +79,6 @@ static int put_pod_labels(cJSON *pod_template, const struct df_workflow *w, stru
 
 /* ---- environment ---- */
 
-static int check_parameter(const cJSON *p, struct df_err *err)
-{
-    const char *why = df_workflow_parameter_fault(p->string);
-    if (why)
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "the parameter %.64s %s", p->string,
-                              why);
-    if (!cJSON_IsString(p))
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
-                              "the parameter %.64s is not a string; put it in quotes", p->string);
-    return 0;
-}
-
 static int add_env(cJSON *env, const char *name, const char *value, struct df_err *err)
 {
     cJSON *entry = cJSON_CreateObject();
@@ -103,15 +91,12 @@ static int put_env(cJSON *container, const struct df_workflow *w, struct df_err 
 {
     DF_JSON cJSON *parameters = NULL;
     cJSON *env = df_json_array_at(container, "env");
-    if (df_workflow_parameters(w->parameters, w->declared, &parameters, err) < 0 ||
+    if (df_workflow_valid_parameters(w, DF_PARAMETERS_ENVIRONMENT, &parameters, err) < 0 ||
         add_env(env, "TARGET_RESOURCE", w->target, err) < 0)
         return -1;
-    if (cJSON_GetArraySize(parameters) > DF_LIMIT_ENVIRONMENT)
-        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "more than %d parameters",
-                              DF_LIMIT_ENVIRONMENT);
     for (const cJSON *p = df_workflow_next_parameter(parameters, NULL); p;
          p = df_workflow_next_parameter(parameters, p->string))
-        if (check_parameter(p, err) < 0 || add_env(env, p->string, p->valuestring, err) < 0)
+        if (add_env(env, p->string, p->valuestring, err) < 0)
             return -1;
     if (add_env(env, "HOME", "/tmp", err) < 0)
         return -1;

@@ -6,14 +6,13 @@
 
 /* ---- conditions ---- */
 
-/* The first condition Complete or Failed that is True, or NULL. */
+/* The condition Complete or Failed that is True, or NULL. A Job has each type once. */
 static const cJSON *final_condition(const cJSON *job)
 {
-    const cJSON *list = df_json_at(job, "status.conditions");
-    for (const cJSON *c = list ? list->child : NULL; c; c = c->next) {
-        const char *type = df_json_str(c, "type");
-        bool is_final = df_streq(type, "Complete") || df_streq(type, "Failed");
-        if (is_final && df_streq(df_json_str(c, "status"), "True"))
+    static const char *const types[] = {"Complete", "Failed"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(types); i++) {
+        const cJSON *c = df_workflow_condition(job, types[i]);
+        if (df_streq(df_json_str(c, "status"), "True"))
             return c;
     }
     return NULL;

@@ -1,6 +1,7 @@
 #include "spawner/engine/workflow/workflow.h"
 
 #include "common/base/clock.h"
+#include "common/base/limits.h"
 #include "common/crypto/crypto.h"
 
 struct df_workflow df_workflow_of(const struct df_engine_step *step, const char *account)
@@ -60,6 +61,14 @@ int64_t df_workflow_deadline(int64_t timed_out_at_us, int64_t now_us)
     return seconds < 1 ? 1 : seconds;
 }
 
+int64_t df_workflow_pace_us(int64_t age_us)
+{
+    int64_t pause_us = age_us / 10;
+    return pause_us < DF_WORKFLOW_PACE_MIN_US   ? DF_WORKFLOW_PACE_MIN_US
+           : pause_us > DF_WORKFLOW_PACE_MAX_US ? DF_WORKFLOW_PACE_MAX_US
+                                                : pause_us;
+}
+
 /* ---- parameters ---- */
 
 int df_workflow_parameters(const cJSON *parameters, const cJSON *declared, cJSON **ret,
@@ -75,6 +84,33 @@ int df_workflow_parameters(const cJSON *parameters, const cJSON *declared, cJSON
             return -1;
     }
     *ret = DF_TAKE(kept);
+    return 0;
+}
+
+static int check_parameter(enum df_parameters as, const cJSON *p, struct df_err *err)
+{
+    const char *why = df_workflow_parameter_fault(as, p->string);
+    if (!why && !cJSON_IsString(p))
+        why = "is not a string; put it in quotes";
+    return why ? df_fail_reason(err, DF_ERR_USER, "InvalidStep", "the parameter %.64s %s",
+                                p->string, why)
+               : 0;
+}
+
+int df_workflow_valid_parameters(const struct df_workflow *w, enum df_parameters as, cJSON **ret,
+                                 struct df_err *err)
+{
+    DF_JSON cJSON *parameters = NULL;
+    if (df_workflow_parameters(w->parameters, w->declared, &parameters, err) < 0)
+        return -1;
+    if (cJSON_GetArraySize(parameters) > DF_LIMIT_ENVIRONMENT)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidStep", "more than %d parameters",
+                              DF_LIMIT_ENVIRONMENT);
+    for (const cJSON *p = df_workflow_next_parameter(parameters, NULL); p;
+         p = df_workflow_next_parameter(parameters, p->string))
+        if (check_parameter(as, p, err) < 0)
+            return -1;
+    *ret = DF_TAKE(parameters);
     return 0;
 }
 

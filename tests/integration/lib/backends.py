@@ -19,10 +19,15 @@ from email.utils import formatdate
 
 import boto3
 from botocore.config import Config
+from moto.moto_server.werkzeug_app import MotoRequestHandler
 from moto.server import ThreadedMotoServer
 
 from lib import buckets, dayfly, web
 from lib.git_servers import Authority
+
+# Head and body of an answer in one piece, as Amazon's servers send them. Between two pieces of an answer that it may not keep
+# the connection of, the tool's client of DynamoDB closes it now and then, and asks again: for a lock that it has by then.
+MotoRequestHandler.wbufsize = -1
 
 PATH = "executors/e/terraform.tfstate"  # of the executor e, by default
 

@@ -88,8 +88,9 @@ class Cluster:
                 if line.endswith("\n") and word in line:
                     yield json.loads(line)
 
-    def used_by(self, user):
-        """{(group, resource, verb)} that the API server let this user do so far, and the list of what it refused."""
+    def used_by(self, user, namespace=None):
+        """{(group, resource, verb)} that the API server let this user do so far (in one namespace), and the list of what it
+        refused (anywhere)."""
         seen, refused = set(), []
         for event in self.audit(user):
             ref = event.get("objectRef")
@@ -97,7 +98,7 @@ class Cluster:
             what = (ref.get("apiGroup", "") if ref else "", resource, event["verb"])
             if event["responseStatus"]["code"] == 403:
                 refused.append(what)
-            elif ref:
+            elif ref and namespace in (None, ref.get("namespace")):
                 seen.add(what)
         return seen, refused
 

@@ -131,10 +131,10 @@ class Handler(web.Handler):
 class HttpsServer(web.Server):
     """Serves the repositories below root, and pages: {path: function(handler)}; without an authority over plain http."""
 
-    def __init__(self, root, authority=None, user="git", password=None, old=False, host="127.0.0.1"):
+    def __init__(self, root, authority=None, user="git", password=None, old=False, host="127.0.0.1", port=0):
         self.root, self.user, self.password, self.old = pathlib.Path(root), user, password, old
         self.pages, self.requests, self.bodies = {}, [], []
-        super().__init__(Handler, authority.certificate() if authority else None, host)
+        super().__init__(Handler, authority.certificate() if authority else None, host, port)
 
 
 class Proxy:

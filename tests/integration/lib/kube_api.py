@@ -77,15 +77,18 @@ class KubeApi:
         return json.loads(data)
 
     def served(self, kind, find):
-        """What find(kinds) finds of this kind, asked for once more when it is not there yet: definitions come and go."""
-        if not self.kinds or not find(self.kinds):
+        """What find(kinds) finds of this kind, asked for again while it is not there: definitions come and go, and the list of
+        kinds is a moment behind them."""
+        last = time.monotonic() + 10
+        while not self.kinds or not find(self.kinds):
+            assert time.monotonic() < last, f"the server does not know {kind}"
+            if self.kinds:
+                time.sleep(0.1)
             self.kinds = Kinds(self)
-        found = find(self.kinds)
-        assert found, f"the server does not know {kind}"
-        return found
+        return find(self.kinds)
 
     def path(self, kind, namespace, name=None):
-        """Of the objects of a kind as kubectl names it, or of one."""
+        """Of the objects of a kind as kubectl names it, or of one; without a namespace of those in all of them."""
         return self.join(self.served(kind, lambda kinds: kinds.by_name.get(kind.lower())), namespace, name)
 
     def path_of(self, document, namespace):
@@ -98,4 +101,4 @@ class KubeApi:
     @staticmethod
     def join(served, namespace, name):
         where, plural, namespaced = served
-        return "/".join(filter(None, (where, f"namespaces/{namespace}" if namespaced else "", plural, name)))
+        return "/".join(filter(None, (where, f"namespaces/{namespace}" if namespaced and namespace else "", plural, name)))

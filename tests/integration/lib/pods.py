@@ -121,7 +121,8 @@ class Pods:
         settings = {"kubeconfig": str(namespace.cluster.kubeconfig), "namespace": namespace.name,
                     "image": runner_image(namespace.cluster, tofu),
                     **kubernetes, "placement": {"imagePullPolicy": "IfNotPresent", **kubernetes.get("placement", {})}}
-        config = {"engine": "job", "kubernetes": settings, "server": {"tls": {"names": [NODE]}},
+        engines = {} if "engines" in (config or {}) else {"engine": "job"}
+        config = {**engines, "kubernetes": settings, "server": {"tls": {"names": [NODE]}},
                   "auth": {"tokenFile": str(tokens)}, "log": {"level": "debug"},
                   **(config or {})}
         self.server = dayfly.Server(home, config=json.dumps(config), data=home.state, listen=f"{NODE}:0")
@@ -156,6 +157,7 @@ class Pods:
         process = self.home.popen(dayfly.DAYFLY, "run", name, "--auto-approve", *args, stdout=subprocess.PIPE,
                                   stderr=subprocess.STDOUT)
         line = process.stdout.readline()
+        assert not line.startswith("dayfly:"), line
         return process, re.match(r"(\S+):", line).group(1)
 
     def ask(self, name, action="provision"):

@@ -1,10 +1,12 @@
 """HTTP servers of the tests' own."""
 
+import contextlib
 import http.client
 import http.server
 import socket
 import ssl
 import subprocess
+import sys
 import threading
 
 DROPPED = ("content-length", "transfer-encoding", "connection", "date", "server")  # of an answer: the way makes its own
@@ -22,6 +24,7 @@ def relay(source, to):
 
 class Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True  # an answer is written in two pieces: the second would wait for an acknowledgement
 
     def log_message(self, *_):
         pass
@@ -61,21 +64,57 @@ class Handler(http.server.BaseHTTPRequestHandler):
         return answer.status, content, {name: value for name, value in answer.getheaders() if name.lower() not in DROPPED}
 
 
-class Server:
-    """Answers with a Handler on a free port, over TLS with (certificate, key); handlers find it as self.server.owner."""
+class Listener(http.server.ThreadingHTTPServer):
+    """Knows the connections that are open."""
 
-    def __init__(self, handler, pair=None, host="127.0.0.1"):
-        self.httpd = http.server.ThreadingHTTPServer((host, 0), handler)
-        self.httpd.daemon_threads = True
-        self.httpd.owner = self
-        if pair:
-            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-            context.load_cert_chain(*pair)
-            # Handshakes in the connection's own thread: one that stalls must not stop the others.
-            self.httpd.socket = context.wrap_socket(self.httpd.socket, server_side=True, do_handshake_on_connect=False)
+    daemon_threads = True
+
+    def __init__(self, *args):
+        self.connections = set()
+        super().__init__(*args)
+
+    def process_request(self, request, client_address):
+        self.connections.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request):
+        self.connections.discard(request)
+        super().shutdown_request(request)
+
+    def handle_error(self, request, client_address):
+        if not isinstance(sys.exc_info()[1], OSError):  # of a client that went, or of kill()
+            super().handle_error(request, client_address)
+
+
+class Server:
+    """Answers with a Handler on a free port or on this one, over TLS with (certificate, key); handlers find it as
+    self.server.owner."""
+
+    def __init__(self, handler, pair=None, host="127.0.0.1", port=0):
+        self.handler, self.pair = handler, pair
+        self.listen((host, port))
         self.address = f"{host}:{self.httpd.server_port}"
         self.url = f"{'https' if pair else 'http'}://{self.address}"
+
+    def listen(self, address):
+        self.httpd = Listener(address, self.handler)
+        self.httpd.owner = self
+        if self.pair:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(*self.pair)
+            # Handshakes in the connection's own thread: one that stalls must not stop the others.
+            self.httpd.socket = context.wrap_socket(self.httpd.socket, server_side=True, do_handshake_on_connect=False)
         threading.Thread(target=self.httpd.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True).start()
+
+    def kill(self):
+        """Nobody listens any more, and open connections end, some before their answer; what it knows stays."""
+        self.stop()
+        for connection in list(self.httpd.connections):
+            with contextlib.suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def revive(self):
+        self.listen(self.httpd.server_address)
 
     def stop(self):
         self.httpd.shutdown()
