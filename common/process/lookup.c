@@ -56,8 +56,6 @@ int df_process_start_time(pid_t pid, uint64_t *ret, struct df_err *err)
     if (df_fs_read(path, &b, err) < 0)
         return df_fail(err, DF_ERR_NOT_FOUND, "no process %d", (int)pid);
     const char *p = after_comm(df_buf_str(&b));
-    if (p && (*p == 'Z' || *p == 'X'))
-        return df_fail(err, DF_ERR_NOT_FOUND, "process %d has ended", (int)pid);
     for (int field = FIELD_STATE; p && field < FIELD_START_TIME; field++) {
         p = strchr(p, ' ');
         p = p ? p + 1 : NULL;

@@ -25,7 +25,7 @@
     "echo started >> \"$DIR/../starts\"\n"                                                         \
     "result() { echo \"{\\\"exitCode\\\":$1,\\\"reason\\\":\\\"$2\\\"}\" > \"$DIR/result.json\"; " \
     "}\n"                                                                                          \
-    "wait_for() { n=0; while [ ! -e \"$DIR/$1\" ] && [ $n -lt 3000 ]; do sleep 0.01; "             \
+    "wait_for() { n=0; while [ ! -s \"$DIR/$1\" ] && [ $n -lt 3000 ]; do sleep 0.01; "             \
     "n=$((n+1)); done; }\n"
 
 struct fixture {

@@ -445,7 +445,7 @@ static void start_time_tells_a_process_from_a_later_one_with_its_pid(void **stat
     assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
 }
 
-static void start_time_sees_a_zombie_as_gone_and_copes_with_odd_names(void **state)
+static void start_time_is_had_until_a_process_is_reaped_and_copes_with_odd_names(void **state)
 {
     (void)state;
     int fds[2];
@@ -465,10 +465,13 @@ static void start_time_sees_a_zombie_as_gone_and_copes_with_odd_names(void **sta
     (void)kill(pid, SIGKILL);
     siginfo_t info;
     assert_int_equal(waitid(P_PID, (id_t)pid, &info, WEXITED | WNOWAIT), 0);
+    uint64_t ended = 0;
+    assert_int_equal(df_process_start_time(pid, &ended, NULL), 0);
+    assert_true(ended == t);
+    assert_int_equal(waitpid(pid, NULL, 0), pid);
     struct df_err err = {0};
     assert_int_equal(df_process_start_time(pid, &t, &err), -1);
     assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
-    assert_int_equal(waitpid(pid, NULL, 0), pid);
     (void)close(fds[0]);
     (void)close(fds[1]);
 }
@@ -521,7 +524,7 @@ int main(void)
         cmocka_unit_test(running_leaves_no_descriptor_open),
         cmocka_unit_test(several_threads_may_spawn_at_once),
         cmocka_unit_test(start_time_tells_a_process_from_a_later_one_with_its_pid),
-        cmocka_unit_test(start_time_sees_a_zombie_as_gone_and_copes_with_odd_names),
+        cmocka_unit_test(start_time_is_had_until_a_process_is_reaped_and_copes_with_odd_names),
         cmocka_unit_test(which_takes_the_first_executable_in_an_absolute_directory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

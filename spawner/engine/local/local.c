@@ -96,8 +96,9 @@ static int record_runner(struct local *l, const struct df_step_dir *d,
     int pid = p->pid;
     if (df_child_watcher_add(l->watch, step->uid, step->name, DF_TAKE_FD(p->pidfd), err) < 0)
         return -1;
-    if (df_identity_of(pid, &id, NULL) < 0)
-        return 0; /* it has ended already, and its lock is free */
+    /* It may have ended already, and left processes: the watcher reaps it when the lock is free. */
+    if (df_identity_of(pid, &id, err) < 0)
+        return -1;
     return df_identity_write(d->runner_pid, &id, err);
 }
 
@@ -212,7 +213,7 @@ static void note_lost_directory(const struct df_step_dir *d, const struct df_eng
     pid_t pid;
     struct df_err why = {0};
     o->is_gone = o->phase == DF_ENGINE_ABSENT;
-    if (!o->is_gone || !step->was_claimed || df_process_with_argument(d->top, &pid, &why) == 0 ||
+    if (!o->is_gone || !step->was_claimed || df_session_with_argument(d->top, &pid, &why) == 0 ||
         why.cls != DF_ERR_NOT_FOUND)
         return;
     o->phase = DF_ENGINE_ENDED;

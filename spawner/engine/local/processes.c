@@ -69,10 +69,29 @@ int df_identity_read(const char *path, struct df_identity *ret, struct df_err *e
     return 0;
 }
 
+/* The session of a living process; -1: it is gone or a zombie. */
+static pid_t session_of(pid_t pid)
+{
+    char path[64], state;
+    int64_t parent, group, session;
+    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
+    DF_BUF struct df_buf b = DF_BUF_INIT(4 * DF_KIB);
+    if (df_fs_read(path, &b, NULL) < 0)
+        return -1;
+    const char *p = strrchr(df_buf_str(&b), ')'); /* the name before it may contain any character */
+    if (!p || sscanf(p, ") %c", &state) != 1)
+        return -1;
+    p += strlen(") S");
+    if (!df_scan_i64(&p, &parent) || !df_scan_i64(&p, &group) || !df_scan_i64(&p, &session))
+        return -1;
+    return state == 'Z' || state == 'X' ? -1 : (pid_t)session;
+}
+
 bool df_identity_lives(const struct df_identity *id)
 {
     uint64_t start;
-    return df_process_start_time(id->pid, &start, NULL) == 0 && start == id->start;
+    return df_process_start_time(id->pid, &start, NULL) == 0 && start == id->start &&
+           session_of(id->pid) >= 0;
 }
 
 int df_identity_open(const struct df_identity *id, int *ret_pidfd, struct df_err *err)
@@ -96,24 +115,6 @@ static pid_t next_process(DIR *proc)
             return (pid_t)pid;
     }
     return 0;
-}
-
-/* The session of a living process; -1: it is gone or a zombie. */
-static pid_t session_of(pid_t pid)
-{
-    char path[64], state;
-    int64_t parent, group, session;
-    (void)snprintf(path, sizeof(path), "/proc/%d/stat", (int)pid);
-    DF_BUF struct df_buf b = DF_BUF_INIT(4 * DF_KIB);
-    if (df_fs_read(path, &b, NULL) < 0)
-        return -1;
-    const char *p = strrchr(df_buf_str(&b), ')'); /* the name before it may contain any character */
-    if (!p || sscanf(p, ") %c", &state) != 1)
-        return -1;
-    p += strlen(") S");
-    if (!df_scan_i64(&p, &parent) || !df_scan_i64(&p, &group) || !df_scan_i64(&p, &session))
-        return -1;
-    return state == 'Z' || state == 'X' ? -1 : (pid_t)session;
 }
 
 static void signal_member(pid_t pid, pid_t session, int sig)
@@ -165,16 +166,16 @@ static bool has_argument(pid_t pid, const char *argument)
     return false;
 }
 
-int df_process_with_argument(const char *argument, pid_t *ret, struct df_err *err)
+int df_session_with_argument(const char *argument, pid_t *ret, struct df_err *err)
 {
     CLOSEDIR DIR *proc = opendir("/proc");
     if (!proc)
         return df_fail_errno(err, errno, "read /proc");
     for (pid_t pid; (pid = next_process(proc));) {
-        if (pid != getpid() && has_argument(pid, argument)) {
+        if (pid != getpid() && has_argument(pid, argument) && session_of(pid) == pid) {
             *ret = pid;
             return 0;
         }
     }
-    return df_fail(err, DF_ERR_NOT_FOUND, "no process has the argument %s", argument);
+    return df_fail(err, DF_ERR_NOT_FOUND, "no session has the argument %s", argument);
 }

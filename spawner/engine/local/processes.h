@@ -18,7 +18,8 @@ struct df_identity {
     uint64_t start; /* field 22 of /proc/<pid>/stat */
 };
 
-/* The identity of a living process. NOT_FOUND: there is no process with this pid. */
+/* The identity of a process, also of one that has ended and is not reaped yet. NOT_FOUND: there is
+ * no process with this pid. */
 int df_identity_of(pid_t pid, struct df_identity *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Writes and reads the file of an identity. NOT_FOUND: there is no file, or it is from an earlier
@@ -38,9 +39,9 @@ int df_identity_open(const struct df_identity *id, int *ret_pidfd,
 int df_session_signal(const struct df_identity *leader, int sig, size_t *ret_living,
                       struct df_err *err) DF_MUST_CHECK;
 
-/* A process other than our own with exactly this argument. Arguments can be read of every process
- * of this user; the open files of a runner cannot, because it is not dumpable. NOT_FOUND: there is
- * none. */
-int df_process_with_argument(const char *argument, pid_t *ret, struct df_err *err) DF_MUST_CHECK;
+/* The leader of a session, other than our own process, with exactly this argument. Arguments can be
+ * read of every process of this user; the open files of a runner cannot, because it is not
+ * dumpable. NOT_FOUND: there is none. */
+int df_session_with_argument(const char *argument, pid_t *ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -216,7 +216,7 @@ static void find_runner(const struct df_step_dir *d, struct df_step_state *state
     if (state->runner_known || !state->runner_lives)
         return;
     pid_t pid;
-    if (df_process_with_argument(d->top, &pid, NULL) < 0 ||
+    if (df_session_with_argument(d->top, &pid, NULL) < 0 ||
         df_identity_of(pid, &state->runner, NULL) < 0)
         return; /* it has just ended: the next observation finds the lock free */
     state->runner_known = true;
