@@ -1,5 +1,5 @@
 /*
- * jwk.c - reads the RSA and P-256 keys of a JSON Web Key Set into OpenSSL keys; keys that are not
+ * jwk.c - reads the RSA, P-256 and Ed25519 keys of a JSON Web Key Set into OpenSSL keys; keys that are not
  * for signatures or not supported are skipped. Read df_jwk_set_parse() first.
  */
 #include "common/crypto/jwk.h"
@@ -16,6 +16,7 @@
 #define RSA_BITS_MIN 2048 /* RFC 7518, 3.3 */
 #define RSA_BITS_MAX 8192 /* verifying with longer keys is slow enough to be an attack */
 #define P256_BYTES 32
+#define ED25519_BYTES 32
 
 static void cleanup_bn(BIGNUM **n)
 {
@@ -110,6 +111,37 @@ static const char *read_p256(const cJSON *jwk, EVP_PKEY **ret)
     return *ret ? NULL : "its point is not on the curve";
 }
 
+static const char *read_ed25519(const cJSON *jwk, EVP_PKEY **ret)
+{
+    if (!df_streq(df_json_str(jwk, "crv"), "Ed25519"))
+        return "its curve is not Ed25519";
+    DF_BUF struct df_buf x = DF_BUF_INIT(ED25519_BYTES);
+    bool decoded = decode_member(jwk, "x", &x) == 0 && x.len == ED25519_BYTES;
+    if (x.failed == ENOMEM)
+        return no_memory;
+    if (!decoded)
+        return "its x is not of 32 bytes";
+    *ret = EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, NULL, (unsigned char *)x.data, x.len);
+    return *ret ? NULL : no_memory;
+}
+
+/* One algorithm for each kind of key. read: returns NULL and sets *ret, or says why it cannot. */
+static const struct {
+    const char *type, *alg;
+    enum df_jwk_kind kind;
+    const char *(*read)(const cJSON *jwk, EVP_PKEY **ret);
+} algorithms[] = {{"RSA", "RS256", DF_JWK_RSA, read_rsa},
+                  {"EC", "ES256", DF_JWK_P256, read_p256},
+                  {"OKP", "EdDSA", DF_JWK_ED25519, read_ed25519}};
+
+enum df_jwk_kind df_jwk_kind_of(const char *alg)
+{
+    for (size_t i = 0; i < DF_ARRAY_SIZE(algorithms); i++)
+        if (df_streq(algorithms[i].alg, alg))
+            return algorithms[i].kind;
+    return DF_JWK_UNUSABLE;
+}
+
 /* ---- the set ---- */
 
 /* Members that declare the use of a key are optional; if present, they must allow signatures. */
@@ -122,26 +154,19 @@ static bool is_for_signatures(const cJSON *jwk)
     return !ops || df_json_has_string(ops, "verify");
 }
 
-static bool is_alg(const cJSON *jwk, const char *alg)
-{
-    const char *said = df_json_str(jwk, "alg");
-    return !said || df_streq(said, alg);
-}
-
 /* -1: out of memory. */
 static int read_key(const cJSON *jwk, struct df_jwk *k)
 {
-    const char *type = df_json_str(jwk, "kty"), *why;
-    if (df_streq(type, "RSA") && is_alg(jwk, "RS256"))
-        why = read_rsa(jwk, &k->key);
-    else if (df_streq(type, "EC") && is_alg(jwk, "ES256"))
-        why = read_p256(jwk, &k->key);
-    else
-        why = "it is for neither RS256 nor ES256";
+    const char *type = df_json_str(jwk, "kty"), *alg = df_json_str(jwk, "alg");
+    const char *why = "it is for none of " DF_JWK_ALGORITHMS;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(algorithms); i++) {
+        if (!df_streq(type, algorithms[i].type) || (alg && !df_streq(alg, algorithms[i].alg)))
+            continue;
+        why = algorithms[i].read(jwk, &k->key);
+        k->kind = k->key ? algorithms[i].kind : DF_JWK_UNUSABLE;
+    }
     if (!k->key)
         (void)snprintf(k->why, sizeof(k->why), "%s", why);
-    else
-        k->kind = df_streq(type, "RSA") ? DF_JWK_RSA : DF_JWK_P256;
     ERR_clear_error();
     return why == no_memory ? -1 : 0;
 }
@@ -182,8 +207,9 @@ static int fill(struct df_jwk_set *set, const cJSON *keys, struct df_err *err)
         if (add_key(set, jwk, err) < 0)
             return -1;
     }
-    return has_usable(set) ? 0
-                           : df_fail(err, DF_ERR_USER, "the key set has no key for RS256 or ES256");
+    return has_usable(set)
+               ? 0
+               : df_fail(err, DF_ERR_USER, "the key set has no key for any of " DF_JWK_ALGORITHMS);
 }
 
 int df_jwk_set_parse(const char *text, size_t n, struct df_jwk_set **ret, struct df_err *err)

@@ -9,7 +9,9 @@
 
 #include "common/crypto/jwt.h"
 
-enum df_jwk_kind { DF_JWK_UNUSABLE, DF_JWK_RSA, DF_JWK_P256 };
+enum df_jwk_kind { DF_JWK_UNUSABLE, DF_JWK_RSA, DF_JWK_P256, DF_JWK_ED25519 };
+
+#define DF_JWK_ALGORITHMS "RS256, ES256 and EdDSA"
 
 struct df_jwk {
     enum df_jwk_kind kind;
@@ -22,6 +24,10 @@ struct df_jwk_set {
     struct df_jwk *keys;
     size_t count;
 };
+
+/* The kind of key that signs by this algorithm of a token; UNUSABLE: it is none of
+ * DF_JWK_ALGORITHMS. alg may be NULL. */
+enum df_jwk_kind df_jwk_kind_of(const char *alg);
 
 /* Returns the first key of this kid and kind; otherwise the first of this kid, of any kind;
  * otherwise NULL. */

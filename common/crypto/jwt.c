@@ -101,14 +101,12 @@ static int choose_key(const struct parts *p, const struct df_jwk_set *keys,
                       const struct df_jwk **ret, struct df_err *err)
 {
     const char *alg = df_json_str(p->header, "alg"), *kid = df_json_str(p->header, "kid");
-    enum df_jwk_kind kind = df_streq(alg, "RS256")   ? DF_JWK_RSA
-                            : df_streq(alg, "ES256") ? DF_JWK_P256
-                                                     : DF_JWK_UNUSABLE;
+    enum df_jwk_kind kind = df_jwk_kind_of(alg);
     if (cJSON_GetObjectItemCaseSensitive(p->header, "crit"))
         return fail_malformed(err, "it has critical extensions, and none is known here");
     if (kind == DF_JWK_UNUSABLE)
         return df_fail_reason(err, DF_ERR_DENIED, "TokenAlgorithm",
-                              "the token is signed by \"%.32s\"; RS256 and ES256 are taken",
+                              "the token is signed by \"%.32s\"; " DF_JWK_ALGORITHMS " are taken",
                               alg ? alg : "");
     const struct df_jwk *k = kid ? df_jwk_find(keys, kid, kind) : NULL;
     if (!k)
@@ -144,11 +142,12 @@ static unsigned char *ecdsa_der(const struct df_buf *raw, int *ret_len)
     return der;
 }
 
-static int verify_with_key(EVP_PKEY *key, const struct parts *p, const void *signature, size_t n,
-                           struct df_err *err)
+/* md NULL: the algorithm has its own. */
+static int verify_with_key(EVP_PKEY *key, const EVP_MD *md, const struct parts *p,
+                           const void *signature, size_t n, struct df_err *err)
 {
     DF_CLEANUP(df_cleanup_md_ctx) EVP_MD_CTX *c = EVP_MD_CTX_new();
-    if (!c || EVP_DigestVerifyInit(c, NULL, EVP_sha256(), NULL, key) != 1)
+    if (!c || EVP_DigestVerifyInit(c, NULL, md, NULL, key) != 1)
         return df_fail_ssl(err, "verify the token");
     int good =
         EVP_DigestVerify(c, signature, n, (const unsigned char *)p->signed_part, p->signed_len);
@@ -163,14 +162,16 @@ static int check_signature(const struct parts *p, const struct df_jwk_set *keys,
     const struct df_jwk *k = NULL;
     if (choose_key(p, keys, &k, err) < 0)
         return -1;
-    if (k->kind == DF_JWK_RSA)
-        return verify_with_key(k->key, p, df_buf_str(&p->signature), p->signature.len, err);
+    if (k->kind != DF_JWK_P256)
+        return verify_with_key(k->key, k->kind == DF_JWK_RSA ? EVP_sha256() : NULL, p,
+                               df_buf_str(&p->signature), p->signature.len, err);
     if (p->signature.len != ES256_LEN)
         return df_fail_reason(err, DF_ERR_DENIED, "TokenSignature",
                               "the token's signature is not of 64 bytes");
     int n = 0;
     unsigned char *der = ecdsa_der(&p->signature, &n);
-    int result = der && n > 0 ? verify_with_key(k->key, p, der, (size_t)n, err) : df_fail_oom(err);
+    int result = der && n > 0 ? verify_with_key(k->key, EVP_sha256(), p, der, (size_t)n, err)
+                              : df_fail_oom(err);
     OPENSSL_free(der);
     return result;
 }

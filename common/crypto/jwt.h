@@ -1,5 +1,5 @@
 /*
- * jwt.h - signed tokens (RFC 7519) of RS256 and ES256, verified offline against a set of public
+ * jwt.h - signed tokens (RFC 7519) of RS256, ES256 and EdDSA, verified offline against a set of public
  * keys (RFC 7517), or signed; and those of a secret that both sides have. Pure: no clock, no
  * network; jwks.h brings the keys.
  *
@@ -10,7 +10,7 @@
  *   TokenTooLarge       longer than DF_LIMIT_TOKEN
  *   TokenMalformed      not three parts of base64url, not JSON, a claim of the wrong type, `crit`
  *   TokenDuplicateClaim the header or the payload has a duplicate member
- *   TokenAlgorithm      neither RS256 nor ES256, or the key is not for that algorithm
+ *   TokenAlgorithm      none of RS256, ES256, EdDSA; or the key is not for that algorithm
  *   TokenKeyUnknown     the set has no key with that kid (fetching the set again may help)
  *   TokenSignature      the signature does not match the key
  *   TokenIssuer TokenAudience TokenExpired TokenNotYetValid

@@ -84,8 +84,8 @@ int df_process_run(const struct df_process_options *o, int64_t timeout_ms, struc
  * it. */
 void df_process_protect(void);
 
-/* Together with the pid identifies a process: field 22 of /proc/<pid>/stat. A process that has ended
- * has it until its parent reaps it. NOT_FOUND: there is no such process. */
+/* Together with the pid identifies a process: field 22 of /proc/<pid>/stat. A process that has
+ * ended has it until its parent reaps it. NOT_FOUND: there is no such process. */
 int df_process_start_time(pid_t pid, uint64_t *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* *ret: the path of this program; the caller frees. */

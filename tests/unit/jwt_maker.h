@@ -60,6 +60,15 @@ static inline char *jwk_of(const struct signer *s)
                        "\"n\":\"%s\",\"e\":\"%s\"}",
                        s->kid, n, e);
     }
+    if (EVP_PKEY_is_a(s->key, "ED25519")) {
+        unsigned char raw[32];
+        size_t n = sizeof(raw);
+        if (EVP_PKEY_get_raw_public_key(s->key, raw, &n) != 1)
+            DF_BUG("no public key");
+        DF_FREE char *x = b64(raw, n);
+        return df_strf("{\"kty\":\"OKP\",\"kid\":\"%s\",\"crv\":\"Ed25519\",\"x\":\"%s\"}", s->kid,
+                       x);
+    }
     bool p256 = EVP_PKEY_get_bits(s->key) == 256;
     DF_FREE char *x = number_b64(s->key, OSSL_PKEY_PARAM_EC_PUB_X, p256 ? 32 : 48);
     DF_FREE char *y = number_b64(s->key, OSSL_PKEY_PARAM_EC_PUB_Y, p256 ? 32 : 48);
@@ -85,7 +94,8 @@ static inline char *signature_of(const struct signer *s, const char *text)
     unsigned char der[1024];
     size_t n = sizeof(der);
     EVP_MD_CTX *c = EVP_MD_CTX_new();
-    if (EVP_DigestSignInit(c, NULL, EVP_sha256(), NULL, s->key) != 1 ||
+    if (EVP_DigestSignInit(c, NULL, df_streq(s->alg, "EdDSA") ? NULL : EVP_sha256(), NULL,
+                           s->key) != 1 ||
         EVP_DigestSign(c, der, &n, (const unsigned char *)text, strlen(text)) != 1)
         DF_BUG("sign");
     EVP_MD_CTX_free(c);

@@ -22,6 +22,7 @@ static struct signer rsa_next = {.kid = "r2", .alg = "RS256"};
 static struct signer ec = {.kid = "e1", .alg = "ES256"};
 static struct signer p384 = {.kid = "e384", .alg = "ES256"};
 static struct signer short_rsa = {.kid = "short", .alg = "RS256"};
+static struct signer ed = {.kid = "d1", .alg = "EdDSA"};
 static struct df_jwk_set *all;
 
 static const struct df_jwt_expect expect = {ISSUER, AUDIENCE, NOW_S *(int64_t)1000000};
@@ -34,7 +35,8 @@ static int make_keys(void **state)
     short_rsa.key = EVP_PKEY_Q_keygen(NULL, NULL, "RSA", (size_t)1024);
     ec.key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-256");
     p384.key = EVP_PKEY_Q_keygen(NULL, NULL, "EC", "P-384");
-    const struct signer *const signers[] = {&rsa, &ec, &p384, &short_rsa};
+    ed.key = EVP_PKEY_Q_keygen(NULL, NULL, "ED25519");
+    const struct signer *const signers[] = {&rsa, &ec, &p384, &short_rsa, &ed};
     DF_FREE char *text = set_of(signers, DF_ARRAY_SIZE(signers));
     return df_jwk_set_parse(text, strlen(text), &all, NULL);
 }
@@ -46,6 +48,7 @@ static int free_keys(void **state)
     EVP_PKEY_free(rsa_next.key);
     EVP_PKEY_free(short_rsa.key);
     EVP_PKEY_free(ec.key);
+    EVP_PKEY_free(ed.key);
     EVP_PKEY_free(p384.key);
     df_jwk_set_free(all);
     return 0;
@@ -74,13 +77,41 @@ static void assert_taken(const char *token)
 
 /* ---- the pure part ---- */
 
-static void tokens_of_both_algorithms_are_taken(void **state)
+static void tokens_of_each_algorithm_are_taken(void **state)
 {
     (void)state;
     DF_FREE char *r = sign(&rsa, GOOD);
     DF_FREE char *e = sign(&ec, GOOD);
+    DF_FREE char *d = sign(&ed, GOOD);
     assert_taken(r);
     assert_taken(e);
+    assert_taken(d);
+}
+
+/* The key pair of RFC 8037, appendix A. */
+static void the_ed25519_key_of_the_standard_verifies_its_own_signatures_alone(void **state)
+{
+    (void)state;
+    static const char set[] = "{\"keys\":[{\"kid\":\"k\",\"kty\":\"OKP\",\"crv\":\"Ed25519\","
+                              "\"x\":\"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo\"}]}";
+    static const unsigned char secret[] = {0x9d, 0x61, 0xb1, 0x9d, 0xef, 0xfd, 0x5a, 0x60,
+                                           0xba, 0x84, 0x4a, 0xf4, 0x92, 0xec, 0x2c, 0xc4,
+                                           0x44, 0x49, 0xc5, 0x69, 0x7b, 0x32, 0x69, 0x19,
+                                           0x70, 0x3b, 0xac, 0x03, 0x1c, 0xae, 0x7f, 0x60};
+    struct signer standard = {.kid = "k", .alg = "EdDSA"};
+    standard.key = EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, NULL, secret, sizeof(secret));
+    struct df_jwk_set *keys = NULL;
+    cJSON *claims = NULL;
+    struct df_err err = {0};
+    assert_int_equal(df_jwk_set_parse(set, strlen(set), &keys, &err), 0);
+    DF_FREE char *good = sign(&standard, GOOD);
+    DF_FREE char *other = sign(&(struct signer){ed.key, "k", "EdDSA"}, GOOD);
+    assert_int_equal(df_jwt_verify(good, keys, &expect, &claims, &err), 0);
+    cJSON_Delete(claims);
+    assert_int_equal(df_jwt_verify(other, keys, &expect, &claims, &err), -1);
+    assert_string_equal(err.reason, "TokenSignature");
+    df_jwk_set_free(keys);
+    EVP_PKEY_free(standard.key);
 }
 
 static void what_a_token_says_of_itself_is_told_whoever_signed_it(void **state)
@@ -547,7 +578,8 @@ static void many_threads_share_one_fetch(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(tokens_of_both_algorithms_are_taken),
+        cmocka_unit_test(tokens_of_each_algorithm_are_taken),
+        cmocka_unit_test(the_ed25519_key_of_the_standard_verifies_its_own_signatures_alone),
         cmocka_unit_test(what_a_token_says_of_itself_is_told_whoever_signed_it),
         cmocka_unit_test(an_audience_may_be_a_string_and_one_of_several),
         cmocka_unit_test(claims_that_do_not_fit_are_refused_with_their_reason),
