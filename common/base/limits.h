@@ -67,7 +67,7 @@
 #define DF_LIMIT_TOKEN_FILE (1 * DF_MIB)
 #define DF_LIMIT_URL (8 * DF_KIB)    /* in our requests; many servers refuse longer ones */
 #define DF_LIMIT_TOKEN (16 * DF_KIB) /* a bearer token: JWTs with many groups are long */
-#define DF_LIMIT_CALLER 63           /* the caller's name, as the audit trail stores it */
+#define DF_LIMIT_CALLER 255          /* the caller's name, as the audit trail stores it */
 #define DF_LIMIT_STAMP 253           /* a user name of Kubernetes that a document keeps */
 /* Deletions that the webhook told and nobody audited yet, as of `kubectl delete --all` of a team;
  * one that another webhook refuses is never audited. */
@@ -262,7 +262,9 @@
 #define DF_LIMIT_SECRET_EXECUTORS 500 /* that a secret names; fits an annotation of Kubernetes */
 #define DF_LIMIT_SECRET_KEY 253       /* length of a key's name, as in Kubernetes */
 #define DF_LIMIT_SECRET_KEYS                                                                       \
-    256 /* in one secret: with their values they fit into a step document */
+    256                      /* in one secret: with their values they fit into a step document */
+#define DF_LIMIT_GRANTS 1000 /* of the configuration; all are looked at when a person asks */
+#define DF_LIMIT_GRANT_NAMES 1000           /* in one list of a grant */
 #define DF_LIMIT_SECRET_SOURCES 16          /* each is asked for a list */
 #define DF_LIMIT_SOURCE_ANSWER (4 * DF_MIB) /* a secret whose values are escaped, or many names */
 #define DF_LIMIT_RUN_SECRETS (256 * DF_KIB) /* the values of one run; stored as one value */

@@ -174,9 +174,9 @@ static int read_key(const cJSON *jwk, struct df_jwk *k)
 static int add_key(struct df_jwk_set *set, const cJSON *jwk, struct df_err *err)
 {
     const char *kid = df_json_str(jwk, "kid");
-    if (!kid || !is_for_signatures(jwk))
+    if (!is_for_signatures(jwk))
         return 0;
-    struct df_jwk k = {.kid = strdup(kid)};
+    struct df_jwk k = {.kid = strdup(kid ? kid : "")};
     if (!k.kid)
         return df_fail_oom(err);
     int result = read_key(jwk, &k);
@@ -241,10 +241,25 @@ void df_jwk_set_free(struct df_jwk_set *set)
     free(set);
 }
 
+static const struct df_jwk *find_only(const struct df_jwk_set *set, enum df_jwk_kind kind)
+{
+    const struct df_jwk *only = NULL;
+    for (size_t i = 0; i < set->count; i++) {
+        if (set->keys[i].kind != kind)
+            continue;
+        if (only)
+            return NULL;
+        only = &set->keys[i];
+    }
+    return only;
+}
+
 const struct df_jwk *df_jwk_find(const struct df_jwk_set *set, const char *kid,
                                  enum df_jwk_kind kind)
 {
     const struct df_jwk *any = NULL;
+    if (!kid)
+        return find_only(set, kind);
     for (size_t i = 0; i < set->count; i++) {
         if (!df_streq(set->keys[i].kid, kid))
             continue;

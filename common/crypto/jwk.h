@@ -15,7 +15,7 @@ enum df_jwk_kind { DF_JWK_UNUSABLE, DF_JWK_RSA, DF_JWK_P256, DF_JWK_ED25519 };
 
 struct df_jwk {
     enum df_jwk_kind kind;
-    char *kid;     /* owned; never NULL */
+    char *kid;     /* owned; "": it has none */
     EVP_PKEY *key; /* owned; NULL: UNUSABLE */
     char why[160]; /* UNUSABLE */
 };
@@ -30,7 +30,8 @@ struct df_jwk_set {
 enum df_jwk_kind df_jwk_kind_of(const char *alg);
 
 /* Returns the first key of this kid and kind; otherwise the first of this kid, of any kind;
- * otherwise NULL. */
+ * otherwise NULL. kid NULL: the only key of this kind, if there is one (OpenID Connect Core 1.0,
+ * 10.1: a token need not name it). */
 const struct df_jwk *df_jwk_find(const struct df_jwk_set *set, const char *kid,
                                  enum df_jwk_kind kind);
 

@@ -97,6 +97,16 @@ static int take_apart(const char *token, struct parts *p, struct df_err *err)
 
 /* ---- the signature ---- */
 
+static int fail_key_unknown(const char *kid, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_DENIED, "TokenKeyUnknown",
+                          kid ? "the token is signed with the key \"%.64s\", which the issuer does "
+                                "not list"
+                              : "the token names no key, and is not signed with the only one that "
+                                "its issuer has%s",
+                          kid ? kid : "");
+}
+
 static int choose_key(const struct parts *p, const struct df_jwk_set *keys,
                       const struct df_jwk **ret, struct df_err *err)
 {
@@ -104,16 +114,15 @@ static int choose_key(const struct parts *p, const struct df_jwk_set *keys,
     enum df_jwk_kind kind = df_jwk_kind_of(alg);
     if (cJSON_GetObjectItemCaseSensitive(p->header, "crit"))
         return fail_malformed(err, "it has critical extensions, and none is known here");
+    if (!kid && cJSON_GetObjectItemCaseSensitive(p->header, "kid"))
+        return fail_malformed(err, "its key id is not a string");
     if (kind == DF_JWK_UNUSABLE)
         return df_fail_reason(err, DF_ERR_DENIED, "TokenAlgorithm",
                               "the token is signed by \"%.32s\"; " DF_JWK_ALGORITHMS " are taken",
                               alg ? alg : "");
-    const struct df_jwk *k = kid ? df_jwk_find(keys, kid, kind) : NULL;
+    const struct df_jwk *k = df_jwk_find(keys, kid, kind);
     if (!k)
-        return df_fail_reason(err, DF_ERR_DENIED, "TokenKeyUnknown",
-                              "the token is signed with the key \"%.64s\", which the issuer does "
-                              "not list",
-                              kid ? kid : "");
+        return fail_key_unknown(kid, err);
     if (k->kind != kind)
         return df_fail_reason(
             err, DF_ERR_DENIED, "TokenAlgorithm",
@@ -157,11 +166,8 @@ static int verify_with_key(EVP_PKEY *key, const EVP_MD *md, const struct parts *
                                       "the token's signature is not its issuer's");
 }
 
-static int check_signature(const struct parts *p, const struct df_jwk_set *keys, struct df_err *err)
+static int verify_signature(const struct parts *p, const struct df_jwk *k, struct df_err *err)
 {
-    const struct df_jwk *k = NULL;
-    if (choose_key(p, keys, &k, err) < 0)
-        return -1;
     if (k->kind != DF_JWK_P256)
         return verify_with_key(k->key, k->kind == DF_JWK_RSA ? EVP_sha256() : NULL, p,
                                df_buf_str(&p->signature), p->signature.len, err);
@@ -174,6 +180,20 @@ static int check_signature(const struct parts *p, const struct df_jwk_set *keys,
                               : df_fail_oom(err);
     OPENSSL_free(der);
     return result;
+}
+
+static int check_signature(const struct parts *p, const struct df_jwk_set *keys, struct df_err *err)
+{
+    const struct df_jwk *k = NULL;
+    struct df_err why = {0};
+    const char *kid = df_json_str(p->header, "kid");
+    if (choose_key(p, keys, &k, err) < 0)
+        return -1;
+    if (verify_signature(p, k, &why) == 0)
+        return 0;
+    /* The issuer may have another key by now. */
+    return !kid && df_streq(why.reason, "TokenSignature") ? fail_key_unknown(NULL, err)
+                                                          : df_err_pass(err, &why);
 }
 
 static int check_secret(const struct parts *p, const void *secret, size_t secret_len,

@@ -266,7 +266,11 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
 
 static bool is_loopback_url(const char *url)
 {
-    return df_starts_with(url, "http://127.0.0.1") || df_starts_with(url, "http://localhost");
+    static const char *const hosts[] = {"http://127.0.0.1", "http://localhost"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(hosts); i++)
+        if (df_starts_with(url, hosts[i]) && strchr(":/", url[strlen(hosts[i])])) /* or the end */
+            return true;
+    return false;
 }
 
 /* http:// is accepted, because in a cluster the State Service usually has no TLS. A token, however,
@@ -304,6 +308,35 @@ static int check_accounts(const struct df_config *c, struct df_err *err)
             return df_err_wrap(err, "auth.serviceAccounts: %s", a->string);
     }
     return 0;
+}
+
+static int check_oidc(const struct df_config *c, struct df_err *err)
+{
+    const char *issuer = c->oidc.issuer;
+    if (!issuer && !c->grants)
+        return 0;
+    if (!issuer || !c->oidc.audience || !c->grants)
+        return df_fail(err, DF_ERR_USER,
+                       "%s: is required: people sign in with auth.oidc.issuer, the URL of their "
+                       "OpenID provider, auth.oidc.audience, the client id that tokens are for, "
+                       "and auth.grants, who may do what",
+                       !issuer             ? "auth.oidc.issuer"
+                       : !c->oidc.audience ? "auth.oidc.audience"
+                                           : "auth.grants");
+    if (!df_starts_with(issuer, "https://") && !is_loopback_url(issuer))
+        return df_fail(err, DF_ERR_USER, "auth.oidc.issuer: \"%.200s\" must be an https:// URL",
+                       issuer);
+    return strpbrk(issuer, "?#@ ")
+               ? df_fail(err, DF_ERR_USER,
+                         "auth.oidc.issuer: \"%.200s\" must be scheme, host and path, as tokens "
+                         "name it",
+                         issuer)
+               : 0;
+}
+
+bool df_config_has_callers(const struct df_config *c)
+{
+    return c->token_file || c->accounts || c->grants;
 }
 
 static int fill_approval(struct df_config *c, struct df_err *err)
@@ -383,15 +416,17 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         check_url("tools.index.terraform", c->tool_index_terraform, err) < 0 ||
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
         check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
-        check_claim(c, err) < 0 || check_accounts(c, err) < 0 || check_kubernetes(c, err) < 0 ||
-        check_awx(c, err) < 0 || check_mirror(c, err) < 0 || check_retention(c, err) < 0 ||
-        check_state_service(c, err) < 0 || df_classes_check(c->classes, err) < 0 ||
+        check_claim(c, err) < 0 || check_accounts(c, err) < 0 || check_oidc(c, err) < 0 ||
+        check_kubernetes(c, err) < 0 || check_awx(c, err) < 0 || check_mirror(c, err) < 0 ||
+        check_retention(c, err) < 0 || check_state_service(c, err) < 0 ||
+        df_classes_check(c->classes, err) < 0 ||
         df_workspaces_check(c->workspaces, c->classes, err) < 0)
         return -1;
-    if (!loopback && !c->token_file && !c->accounts)
+    if (!loopback && !df_config_has_callers(c))
         return df_fail(
             err, DF_ERR_USER,
-            "auth.tokenFile or auth.serviceAccounts: is required, because listen (%s) is "
+            "auth.tokenFile, auth.serviceAccounts or auth.grants: is required, because listen (%s) "
+            "is "
             "not a loopback address; `dayfly token create --name NAME --role admin --token-file "
             "FILE` makes such a file",
             c->listen);
@@ -513,7 +548,7 @@ static int fill_isolation(struct df_config *c, struct df_err *err)
 {
     static const char *const modes[] = {"auto", "strict", "none"};
     if (!c->isolation)
-        c->isolation = strdup(c->token_file || c->accounts ? "strict" : "auto");
+        c->isolation = strdup(df_config_has_callers(c) ? "strict" : "auto");
     for (size_t i = 0; c->isolation && i < DF_ARRAY_SIZE(modes); i++)
         if (df_streq(c->isolation, modes[i]))
             return 0;

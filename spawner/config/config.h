@@ -16,6 +16,7 @@
 #include "common/json/json.h"
 #include "spawner/model/allow_rule.h"
 #include "spawner/model/approval.h"
+#include "spawner/model/grant.h"
 
 struct df_config {
     char *data_directory;     /* dataDirectory; default $XDG_STATE_HOME/dayfly (or
@@ -31,9 +32,11 @@ struct df_config {
     char *claim_issuer;       /* claim.issuer of pods' tokens; default: the one the cluster names */
     char *claim_jwks_url;     /* claim.jwksUrl; default: the cluster's API server */
     char *claim_ca_file;      /* claim.caFile, for claim.jwksUrl */
-    char *token_file;         /* auth.tokenFile; it or the next if listen is not loopback */
-    char *auth_loopback;      /* auth.loopback: without both, "token" (local_token.h) or "open" */
+    char *token_file;         /* auth.tokenFile; if listen is not loopback, it or the last three */
+    char *auth_loopback;      /* auth.loopback: without these "token" (local_token.h) or "open" */
     cJSON *accounts;          /* auth.serviceAccounts: {"namespace/name": role}; or NULL */
+    struct df_openid oidc;    /* auth.oidc.* */
+    cJSON *grants;            /* auth.grants, as model/grant.h says; or NULL */
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
     char *store;              /* store; "sqlite" or "kubernetes" */
     struct df_strs engines;   /* engines: all that are opened; default "local" */
@@ -185,6 +188,9 @@ struct df_kube;
 /* The namespace of the service: kubernetes.namespace, or that of the cluster's configuration.
  * Borrowed from both. NULL: kube is NULL, and nobody said. */
 const char *df_config_namespace(const struct df_config *c, const struct df_kube *kube);
+
+/* True if callers have tokens of their own, and no call is taken without one. */
+bool df_config_has_callers(const struct df_config *c);
 
 /* True if the server has TLS. */
 bool df_config_has_tls(const struct df_config *c);

@@ -68,6 +68,7 @@ int df_check_data_directory(struct df_doctor_context *p, struct df_err *err);
  * above it. */
 int df_doctor_try_directory(const char *path, struct df_err *err) DF_MUST_CHECK;
 int df_check_tokens(struct df_doctor_context *p, struct df_err *err);
+int df_check_openid(struct df_doctor_context *p, struct df_err *err);
 int df_check_credentials(struct df_doctor_context *p, struct df_err *err);
 int df_check_tls(struct df_doctor_context *p, struct df_err *err);
 int df_check_state_service(struct df_doctor_context *p, struct df_err *err);

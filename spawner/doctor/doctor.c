@@ -46,6 +46,7 @@ static const struct check {
     {"custom-resources", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_custom_resources},
     {"rights", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_rights},
     {"authority", WITH_CLUSTER, DF_HAS_CLUSTER, df_check_authority},
+    {"openid", ALWAYS, 0, df_check_openid},
     {"secrets", ALWAYS, 0, df_check_secrets},
     {"secret-sources", ALWAYS, 0, df_check_sources},
     {"issuer", WITH_PODS, DF_HAS_CLUSTER, df_check_issuer},

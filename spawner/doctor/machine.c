@@ -15,6 +15,7 @@
 #include "common/crypto/chain.h"
 #include "common/http/http.h"
 #include "spawner/doctor/checks.h"
+#include "spawner/identity/oidc.h"
 #include "spawner/identity/tokens.h"
 #include "spawner/store/documents/unclean.h"
 
@@ -158,6 +159,22 @@ int df_check_tokens(struct df_doctor_context *p, struct df_err *err)
     else
         df_finding(p, DF_LEVEL_OK, "auth.tokenFile %s is valid", path);
     return 0;
+}
+
+int df_check_openid(struct df_doctor_context *p, struct df_err *err)
+{
+    const struct df_openid *provider = &p->config.oidc;
+    struct df_oidc *oidc = NULL;
+    if (!provider->issuer)
+        return 0;
+    if (df_oidc_new(provider, &oidc, err) < 0)
+        return -1;
+    int result = df_oidc_ask(oidc, err);
+    df_oidc_free(oidc);
+    if (result == 0)
+        df_finding(p, DF_LEVEL_OK, "the OpenID provider %s answers, and its keys are available",
+                   provider->issuer);
+    return result;
 }
 
 int df_check_credentials(struct df_doctor_context *p, struct df_err *err)

@@ -91,7 +91,7 @@ int df_check_git(struct df_doctor_context *p, struct df_err *err)
 static int find_no_wall(struct df_doctor_context *p, const char *why, struct df_err *err)
 {
     const struct df_config *c = &p->config;
-    if (df_streq(c->isolation, "strict") || c->token_file || c->accounts)
+    if (df_streq(c->isolation, "strict") || df_config_has_callers(c))
         return df_fail(err, DF_ERR_USER,
                        "engine.local.isolation: %s is not possible here: %s; allow user "
                        "namespaces, or set it to none",

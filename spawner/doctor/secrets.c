@@ -37,7 +37,7 @@ static size_t find_open(const cJSON *secrets, struct df_buf *names)
 static int report(struct df_doctor_context *p, const cJSON *secrets, struct df_err *err)
 {
     const struct df_config *c = &p->config;
-    bool has_others = c->in_cluster || c->token_file || c->accounts;
+    bool has_others = c->in_cluster || df_config_has_callers(c);
     DF_BUF struct df_buf names = DF_BUF_INIT(8 * DF_KIB);
     size_t count = find_open(secrets, &names);
     if (df_buf_check(&names, err) < 0)

@@ -47,6 +47,7 @@ static const struct {
     {"TokenNotYetValid", 401},
     {"TokenNotOfPod", 401},
     {"TokenNotOfAccount", 401},
+    {"TokenNoUser", 401},
     {"TokenNamespace", 401},
     {"TokenServiceAccount", 401},
     {"PodNotOfStep", 401},

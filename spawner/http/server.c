@@ -68,14 +68,14 @@ static void declare_metrics(struct df_api *a)
 static int open_tokens(struct df_api *a, bool loopback, struct df_err *err)
 {
     const struct df_config *config = a->s->config;
-    if (config->token_file || config->accounts)
+    if (df_config_has_callers(config))
         return df_tokens_open(config->token_file, &a->tokens, err);
     a->is_local = loopback;
     if (loopback)
         return a->s->local_token ? df_tokens_open_local(a->s->local_token, &a->tokens, err) : 0;
     return df_fail(err, DF_ERR_USER,
-                   "listen: other machines can reach %s: set auth.tokenFile or "
-                   "auth.serviceAccounts, or listen on 127.0.0.1",
+                   "listen: other machines can reach %s: set auth.tokenFile, "
+                   "auth.serviceAccounts or auth.grants, or listen on 127.0.0.1",
                    config->listen);
 }
 

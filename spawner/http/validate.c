@@ -13,6 +13,7 @@
 #include "spawner/http/forward.h"
 #include "spawner/http/framing.h"
 #include "spawner/http/server.h"
+#include "spawner/identity/oidc.h"
 
 #define GATE_LAG_MS 2000 /* how far behind the leader a replica may be */
 #define GATE_PAUSE_MS 20
@@ -77,12 +78,15 @@ static enum df_role role_needed(enum df_access access)
 
 static int identify(struct df_request *req, struct df_err *err)
 {
-    const cJSON *accounts = req->s->config->accounts;
+    const struct df_config *config = req->s->config;
     const struct df_credentials *c = &req->credentials;
     bool bearer =
         c->scheme == DF_SCHEME_BEARER || (c->scheme == DF_SCHEME_BASIC && req->route->basic);
-    if (accounts && bearer && df_jwt_is(c->secret))
-        return df_auth_account(accounts, req->s->claims, c->secret, &req->caller, err);
+    bool is_jwt = bearer && df_jwt_is(c->secret);
+    if (is_jwt && req->s->oidc && df_oidc_is_issuer(req->s->oidc, c->secret))
+        return df_oidc_caller(req->s->oidc, config->grants, c->secret, &req->caller, err);
+    if (is_jwt && config->accounts)
+        return df_auth_account(config->accounts, req->s->claims, c->secret, &req->caller, err);
     return df_auth_caller(req->api->tokens, c, req->route->basic, &req->caller, err);
 }
 

@@ -26,11 +26,6 @@ static int add_engine(struct df_spawner *s, struct df_engine *e, struct df_err *
     return -1;
 }
 
-static bool has_tokens(const struct df_config *c)
-{
-    return c->token_file || c->accounts;
-}
-
 /* *ret: the isolation of steps (df_config_isolation()), or NULL: none. A service with tokens has
  * people whom it protects from each other: it goes without only where it was told to. */
 static int choose_isolation(const struct df_config *c, cJSON **ret, struct df_err *err)
@@ -41,7 +36,7 @@ static int choose_isolation(const struct df_config *c, cJSON **ret, struct df_er
         return 0;
     if (df_wall_probe(&why) == 0)
         return df_config_isolation(c, ret, err);
-    if (df_streq(c->isolation, "strict") || has_tokens(c))
+    if (df_streq(c->isolation, "strict") || df_config_has_callers(c))
         return df_fail(err, DF_ERR_USER,
                        "engine.local.isolation: %s is not possible here: %s; allow user "
                        "namespaces, or set it to none, with which a module reads what this user "

@@ -28,6 +28,7 @@
 #include "spawner/http/forward.h"
 #include "spawner/identity/claim.h"
 #include "spawner/identity/local_token.h"
+#include "spawner/identity/oidc.h"
 #include "spawner/journal/journal.h"
 #include "spawner/requests/deletions.h"
 #include "spawner/service/hold_directory.h"
@@ -245,7 +246,7 @@ static int open_standby(struct df_spawner *p, struct df_err *err)
 static int open_local_token(struct df_spawner *p, struct df_err *err)
 {
     const struct df_config *c = p->config;
-    bool has_others = c->token_file || c->accounts || df_streq(c->auth_loopback, "open");
+    bool has_others = df_config_has_callers(c) || df_streq(c->auth_loopback, "open");
     return has_others ? df_local_token_remove(c->data_directory, err)
                       : df_local_token_make(c->data_directory, &p->local_token, err);
 }
@@ -347,8 +348,10 @@ static int start(struct df_service *s, struct df_err *err)
         df_control_new(p, &p->control, err) < 0 || df_journal_new(p->store, &p->journal, err) < 0 ||
         df_open_engines(p, cluster_namespace(s), step_namespace(s), err) < 0 ||
         watch_engines(p, err) < 0 || wait_for_store(s, err) < 0 || df_check_engines(p, err) < 0 ||
-        open_claims(s, err) < 0 || open_standby(p, err) < 0 || open_upstream(p, err) < 0 ||
-        start_api(s, err) < 0 || start_probe(s, err) < 0 || start_work(s, err) < 0)
+        open_claims(s, err) < 0 ||
+        (p->config->oidc.issuer && df_oidc_new(&p->config->oidc, &p->oidc, err) < 0) ||
+        open_standby(p, err) < 0 || open_upstream(p, err) < 0 || start_api(s, err) < 0 ||
+        start_probe(s, err) < 0 || start_work(s, err) < 0)
         return -1;
     if (start_upstream(p, err) == 0)
         return 0;
@@ -369,6 +372,7 @@ static void close_all(struct df_service *s)
     df_journal_free(p->journal);
     df_election_free(s->election);
     df_claims_free(p->claims);
+    df_oidc_free(p->oidc);
     df_standby_free(p->standby);
     df_deletions_free(p->deletions);
     if (p->states)

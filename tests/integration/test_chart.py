@@ -73,6 +73,8 @@ def test_lint_finds_nothing(args):
     ("config.placement.allow.write.run.feilds[0]=labels", "additional properties 'feilds' not allowed"),
     ("auth.serviceAccounts.boss=admin", "boss"),
     ("auth.serviceAccounts.infra/boss=root", "value must be one of 'read', 'write', 'admin'"),
+    ("auth.oidc.issuer=http://id.example.com", "does not match pattern"),
+    ("auth.grants.a.to.groups[0]=x,auth.grants.a.preset=read", "missing property 'on'"),
     ("advertiseUrl=http://x", "does not match pattern"),
     ("limits.classes.gpu=1", "additional properties 'classes' not allowed"),
     ("runner.placement.nodeSelektor.a=b", "additional properties 'nodeSelektor' not allowed"),
@@ -598,6 +600,8 @@ def with_notes(tmp_path_factory):
     ("shape=operator", ["Nobody has a token yet", "--set auth.adminAccount.create=true"], "df-dayfly-admin"),
     ("auth.adminAccount.create=true", ["create token df-dayfly-admin --audience dayfly"], "Nobody has a token"),
     ("auth.serviceAccounts.infra/boss=admin", ["auth.serviceAccounts"], "Nobody has a token"),
+    ("auth.oidc.issuer=https://i.example.com,auth.oidc.audience=dayfly,auth.grants.a.to.groups[0]=x,auth.grants.a.on.all=true,"
+     "auth.grants.a.preset=admin", ["rollout status"], "Nobody has a token"),
     ("steps.namespace=infra", ["WARNING", "label namespace infra pod-security.kubernetes.io/enforce=restricted"], "Steps run in the"),
     ("shape=operator", ["Steps run in the namespace infra-steps"], "WARNING"),
     ("steps.create=false", ["WARNING", "label namespace infra-steps pod-security"], "namespace infra pod-"),

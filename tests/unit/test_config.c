@@ -350,8 +350,8 @@ static void faults_of_a_file_name_the_key_and_the_line(void **state)
         {"listen: [\n", "config.yaml: bad YAML at "},
         {"listen: nowhere\n", "listen: \"nowhere\" must be address:port"},
         {"listen: 127.0.0.1:70000\n", "must be address:port"},
-        {"listen: 0.0.0.0:80\n",
-         "auth.tokenFile or auth.serviceAccounts: is required, because listen (0.0.0.0:80) is"},
+        {"listen: 0.0.0.0:80\n", "auth.tokenFile, auth.serviceAccounts or auth.grants: is "
+                                 "required, because listen (0.0.0.0:80) is"},
         {"auth: {serviceAccounts: {boss: admin}}\n", "\"boss\" must be namespace/name"},
         {"auth: {serviceAccounts: {/boss: admin}}\n", "\"/boss\" must be namespace/name"},
         {"auth: {serviceAccounts: {infra/: admin}}\n", "\"infra/\" must be namespace/name"},
@@ -521,7 +521,7 @@ static void every_key_may_be_set_by_its_variable(void **state)
         bool engine = df_streq(name, "engine") || df_streq(name, "engines");
         bool isolation = df_streq(name, "engine.local.isolation");
         bool location = df_streq(name, "blobs.location");
-        bool sources = df_streq(name, "vault.sources");
+        bool sources = df_streq(name, "vault.sources"), grants = df_streq(name, "auth.grants");
         const char *value =
             fallback    ? fallback
             : engine    ? "job"
@@ -533,14 +533,23 @@ static void every_key_may_be_set_by_its_variable(void **state)
             : object    ? "{\"image\":\"x\"}"
             : rule      ? "{\"fields\":[\"*\"]}"
             : named     ? "{\"x\":{}}"
-            : sources   ? "{\"x\":{\"type\":\"files\",\"directory\":\"/x\",\"executors\":[]}}"
-                        : "https://x/";
+            : grants
+                ? "{\"x\":{\"to\":{\"users\":[\"a\"]},\"on\":{\"all\":true},\"preset\":\"read\"}}"
+            : sources ? "{\"x\":{\"type\":\"files\",\"directory\":\"/x\",\"executors\":[]}}"
+                      : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */
         bool pulls = df_streq(name, "providers.mirror.registries");
         bool files = pulls || (df_starts_with(name, "server.tls.") &&
                                !df_streq(name, "server.tls.names") && !secret);
         bool claim = df_starts_with(name, "claim."), bucket = df_starts_with(name, "blobs.");
+        bool people = df_starts_with(name, "auth.oidc.") || df_streq(name, "auth.grants");
+        char *env_of_people[] = {(char[]){"HOME=/h"},
+                                 entry,
+                                 (char[]){"DAYFLY_AUTH_OIDC_ISSUER=https://x/"},
+                                 (char[]){"DAYFLY_AUTH_OIDC_AUDIENCE=x"},
+                                 (char[]){"DAYFLY_AUTH_GRANTS={}"},
+                                 NULL};
         char *env[] = {(char[]){"HOME=/h"},
                        entry,
                        (char[]){"DAYFLY_ADVERTISE_URL=https://x/"},
@@ -559,7 +568,11 @@ static void every_key_may_be_set_by_its_variable(void **state)
                                 NULL};
         struct df_config c;
         struct df_err err = {0};
-        if (df_config_load(NULL, files ? env_of_files : env, NULL, &c, &err) < 0)
+        if (df_config_load(NULL,
+                           files    ? env_of_files
+                           : people ? env_of_people
+                                    : env,
+                           NULL, &c, &err) < 0)
             fail_msg("%s: %s", entry, err.message);
         df_config_free(&c);
     }

@@ -1,0 +1,211 @@
+/*
+ * oidc.c - the provider's discovery document and keys, then the claims of a verified token: the
+ * person's name, their groups, and the role by the grants. Read df_oidc_caller() first.
+ */
+#include "spawner/identity/oidc.h"
+
+#include "common/crypto/jwks.h"
+#include "common/http/http.h"
+
+enum { NAMED_GROUPS_MAX = 800 }; /* bytes of a message */
+
+struct df_oidc {
+    const struct df_openid *p;
+    struct df_http *http; /* used by one thread at a time, as jwks.h promises */
+    struct df_jwks *keys;
+};
+
+/* ---- the provider ---- */
+
+static int get(struct df_oidc *o, const char *url, struct df_buf *ret, struct df_err *err)
+{
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    struct df_http_request req = DF_HTTP_REQUEST("GET", url);
+    req.max_response = ret->max;
+    if (df_http_send(o->http, &req, &answer, err) < 0 ||
+        df_http_check(&answer, "ask the OpenID provider", err) < 0)
+        return -1;
+    (void)df_buf_add(ret, answer.body.data, answer.body.len);
+    return df_buf_check(ret, err);
+}
+
+/* Keys that come in the clear could be anybody's. */
+static bool is_safe_url(const char *url, const char *issuer)
+{
+    return df_starts_with(url, "https://") ||
+           (df_starts_with(url, "http://") && df_starts_with(issuer, "http://"));
+}
+
+/* *ret: where its keys are; the caller frees. */
+static int discover(struct df_oidc *o, char **ret, struct df_err *err)
+{
+    const char *issuer = o->p->issuer;
+    size_t n = strlen(issuer);
+    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_JWKS);
+    DF_JSON cJSON *doc = NULL;
+    DF_FREE char *url =
+        df_strf("%.*s" DF_JWKS_DISCOVERY, (int)(n - (issuer[n - 1] == '/')), issuer);
+    if (df_check_alloc(url, err) < 0 || get(o, url, &text, err) < 0)
+        return -1;
+    if (df_json_parse(df_buf_str(&text), text.len, &doc, err) < 0)
+        return df_err_wrap(err, "%s", url);
+    const char *said = df_json_str(doc, "issuer"), *keys = df_json_str(doc, "jwks_uri");
+    if (!df_streq(said, issuer))
+        return df_fail(err, DF_ERR_USER,
+                       "auth.oidc.issuer: %s says that its issuer is \"%.200s\", not \"%.200s\"",
+                       url, said ? said : "", issuer);
+    if (!keys || !is_safe_url(keys, issuer))
+        return df_fail(err, DF_ERR_USER, "%s: jwks_uri is not an https:// URL", url);
+    return df_check_alloc(*ret = strdup(keys), err);
+}
+
+static int fetch_keys(void *arg, const char *path, struct df_buf *ret, struct df_err *err)
+{
+    struct df_oidc *o = arg;
+    DF_FREE char *url = NULL;
+    (void)path; /* always the keys: the issuer is configured */
+    return discover(o, &url, err) < 0 ? -1 : get(o, url, ret, err);
+}
+
+/* ---- lifecycle ---- */
+
+int df_oidc_new(const struct df_openid *p, struct df_oidc **ret, struct df_err *err)
+{
+    struct df_oidc *o = calloc(1, sizeof(*o));
+    if (!o)
+        return df_fail_oom(err);
+    o->p = p;
+    const struct df_http_options http = {.ca_file = p->ca_file};
+    const struct df_jwks_options keys = {.fetch = fetch_keys, .arg = o, .issuer = p->issuer};
+    if (df_http_new(&http, &o->http, err) < 0 || df_jwks_new(&keys, &o->keys, err) < 0) {
+        df_oidc_free(o);
+        return -1;
+    }
+    *ret = o;
+    return 0;
+}
+
+void df_oidc_free(struct df_oidc *o)
+{
+    if (!o)
+        return;
+    df_jwks_free(o->keys);
+    df_http_free(o->http);
+    free(o);
+}
+
+int df_oidc_ask(struct df_oidc *o, struct df_err *err)
+{
+    DF_BUF struct df_buf keys = DF_BUF_INIT(DF_LIMIT_JWKS);
+    return fetch_keys(o, DF_JWKS_PATH, &keys, err);
+}
+
+bool df_oidc_is_issuer(const struct df_oidc *o, const char *token)
+{
+    DF_JSON cJSON *claims = NULL;
+    return df_jwt_peek(token, &claims, NULL) == 0 &&
+           df_streq(df_json_str(claims, "iss"), o->p->issuer);
+}
+
+/* ---- the claims ---- */
+
+/* Names of claims may have dots themselves ("https://example.com/groups"). */
+static const cJSON *claim_at(const cJSON *claims, const char *name)
+{
+    const cJSON *whole = cJSON_GetObjectItemCaseSensitive(claims, name);
+    return whole ? whole : df_json_at(claims, name);
+}
+
+/* Names stand in logs and in the audit trail. */
+static bool is_plain(const char *name)
+{
+    for (const char *p = name; *p; p++)
+        if ((unsigned char)*p < ' ' || *p == 0x7f)
+            return false;
+    return true;
+}
+
+static int fail_user(const char *claim, const char *why, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_DENIED, "TokenNoUser", "the token's claim \"%.64s\" %s",
+                          claim, why);
+}
+
+static int take_name(const struct df_openid *p, const cJSON *claims, char ret[DF_LIMIT_CALLER + 1],
+                     struct df_err *err)
+{
+    bool is_email = df_streq(p->user_claim, "email");
+    const cJSON *verified = cJSON_GetObjectItemCaseSensitive(claims, "email_verified");
+    const char *name = cJSON_GetStringValue(claim_at(claims, p->user_claim));
+    bool qualifies = !p->user_prefix && !is_email;
+    const char *prefix = qualifies                                          ? p->issuer
+                         : p->user_prefix && !df_streq(p->user_prefix, "-") ? p->user_prefix
+                                                                            : "";
+    if (df_str_empty(name))
+        return fail_user(p->user_claim, "names nobody", err);
+    if (!is_plain(name))
+        return fail_user(p->user_claim, "has control characters", err);
+    if (is_email && verified && !cJSON_IsTrue(verified))
+        return fail_user("email_verified", "is not true", err);
+    int n = snprintf(ret, DF_LIMIT_CALLER + 1, "%s%s%s", prefix, qualifies ? "#" : "", name);
+    return n <= DF_LIMIT_CALLER ? 0 : fail_user(p->user_claim, "is too long", err);
+}
+
+static int add_group(cJSON *groups, const char *prefix, const cJSON *group, struct df_err *err)
+{
+    const char *name = cJSON_GetStringValue(group);
+    if (df_str_empty(name) || !is_plain(name))
+        return 0;
+    DF_FREE char *whole = df_strf("%s%s", prefix ? prefix : "", name);
+    return df_check_alloc(whole, err) < 0 ? -1 : df_json_append_str(groups, whole, err);
+}
+
+/* *ret: the token's groups with their prefix; the caller deletes it. */
+static int take_groups(const struct df_openid *p, const cJSON *claims, cJSON **ret,
+                       struct df_err *err)
+{
+    const cJSON *claim = claim_at(claims, p->groups_claim), *group;
+    DF_JSON cJSON *groups = cJSON_CreateArray();
+    if (df_check_alloc(groups, err) < 0)
+        return -1;
+    if (cJSON_IsString(claim) && add_group(groups, p->groups_prefix, claim, err) < 0)
+        return -1;
+    if (cJSON_IsArray(claim)) {
+        cJSON_ArrayForEach (group, claim) {
+            if (add_group(groups, p->groups_prefix, group, err) < 0)
+                return -1;
+        }
+    }
+    *ret = DF_TAKE(groups);
+    return 0;
+}
+
+static int fail_no_grant(const char *name, const cJSON *groups, struct df_err *err)
+{
+    DF_BUF struct df_buf list = DF_BUF_INIT(NAMED_GROUPS_MAX);
+    const cJSON *group;
+    cJSON_ArrayForEach (group, groups) {
+        if (df_buf_addf(&list, "%s%s", list.len ? ", " : "", group->valuestring) < 0)
+            break;
+    }
+    return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
+                          "no grant of auth.grants names %s or one of the token's groups: %s", name,
+                          list.len ? df_buf_str(&list) : "it has none");
+}
+
+int df_oidc_caller(struct df_oidc *o, const cJSON *grants, const char *token, struct df_caller *ret,
+                   struct df_err *err)
+{
+    DF_JSON cJSON *claims = NULL;
+    DF_JSON cJSON *groups = NULL;
+    struct df_caller caller = {.role = DF_ROLE_NONE};
+    if (df_jwks_verify(o->keys, token, o->p->audience, &claims, err) < 0 ||
+        take_name(o->p, claims, caller.name, err) < 0 ||
+        take_groups(o->p, claims, &groups, err) < 0)
+        return -1;
+    caller.role = df_grants_role(grants, caller.name, groups);
+    if (caller.role == DF_ROLE_NONE)
+        return fail_no_grant(caller.name, groups, err);
+    *ret = caller;
+    return 0;
+}
