@@ -202,11 +202,18 @@ static struct df_run_verdict ask_approval(const struct df_run_view *v, size_t at
 
 /* ---- after a step ---- */
 
+/* A plan that does not say has some. */
+static bool has_changes(const struct df_run_view *v)
+{
+    return df_json_bool(v->steps[0], "status.hasChanges", true);
+}
+
 /* A plan of an old state would make once more what an errored state has. */
 static struct df_run_verdict finish_planned(const struct df_run_view *v,
                                             const struct df_recipe *recipe)
 {
-    struct df_run_verdict end = finish_run("Succeeded", recipe->reason, NULL);
+    struct df_run_verdict end = finish_run(
+        "Succeeded", has_changes(v) ? recipe->reason : recipe->idle_reason, NULL);
     char words[256];
     df_errored_words(v->executor, words, sizeof(words));
     if (words[0])
@@ -223,7 +230,7 @@ static struct df_run_verdict next_step(const struct df_run_view *v, size_t at, i
 {
     const struct df_recipe *recipe = df_recipe_of(v->run);
     int64_t expiry_us = df_run_apply(v) ? 0 : plan_expiry(v);
-    if (!df_json_bool(v->steps[0], "status.hasChanges", true))
+    if (!has_changes(v))
         return finish_run("Succeeded", recipe->idle_reason, recipe->idle_message);
     if (!v->executor)
         return finish_gone();
