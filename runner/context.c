@@ -6,6 +6,7 @@ void df_context_free(struct df_context *c)
 {
     cJSON_Delete(c->result);
     df_source_result_free(&c->source);
+    df_plugin_uses_end(&c->plugin_uses);
     df_kept_source_free(&c->kept);
     df_tool_free(&c->tool);
     df_workspace_free(&c->workspace);
@@ -23,8 +24,12 @@ struct df_step_wall_request df_context_wall(const struct df_context *c)
 
 int df_context_renew(struct df_context *c, struct df_err *err)
 {
-    struct df_context next = {.source = c->source, .kept = c->kept, .is_kept = true};
+    struct df_context next = {.source = c->source,
+                              .plugin_uses = c->plugin_uses,
+                              .kept = c->kept,
+                              .is_kept = true};
     c->source = (struct df_source_result){0};
+    c->plugin_uses = (struct df_plugin_uses){0};
     c->kept = (struct df_kept_source){0};
     df_context_free(c);
     *c = next;

@@ -17,6 +17,7 @@
 #include "runner/tofu/command.h"
 #include "runner/tofu/failure.h"
 #include "runner/tofu/isolation.h"
+#include "runner/tofu/plugin_use.h"
 #include "runner/tofu/tool.h"
 #include "runner/tofu/varfiles.h"
 #include "runner/tofu/workspace.h"
@@ -54,6 +55,7 @@ struct df_context {
     /* Owned. */
     cJSON *result; /* of docs/step-protocol.md, growing */
     struct df_source_result source;
+    struct df_plugin_uses plugin_uses; /* packages of the plugin cache */
     struct df_kept_source kept; /* plan whose pod stays: the source as it was fetched */
     struct df_tool tool;
     struct df_workspace workspace;
@@ -72,8 +74,8 @@ void df_context_free(struct df_context *c);
 /* The wall of the step's commands, if its isolation is on. */
 struct df_step_wall_request df_context_wall(const struct df_context *c);
 
-/* For the apply after its plan in this pod: keeps the source alone, with is_kept, and frees the
- * rest. What is borrowed is NULL then. */
+/* For the apply after its plan in this pod: keeps the source and the packages that are in use,
+ * with is_kept, and frees the rest. What is borrowed is NULL then. */
 int df_context_renew(struct df_context *c, struct df_err *err) DF_MUST_CHECK;
 
 /* Adds {name, at} (real time) to the timeline, and reports it together with source and tool if they

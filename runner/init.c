@@ -177,12 +177,15 @@ static int run_in_environment(struct df_context *c, const struct df_plugin_stage
 
 static int run_with_cache(struct df_context *c, const struct df_strs *args, struct df_err *err)
 {
-    const char *cache = df_json_str(c->doc, "providers.pluginCacheDirectory");
+    const struct df_plugin_cache cache = {
+        .directory = df_json_str(c->doc, "providers.pluginCacheDirectory"),
+        .limit = df_json_int(c->doc, "providers.pluginCacheMaxMiB", 0) * (int64_t)DF_MIB,
+        .uses = &c->plugin_uses};
     const char *module_dir = c->source.module_dir;
     DF_PLUGIN_STAGE struct df_plugin_stage stage = DF_PLUGIN_STAGE_NONE;
-    if (df_str_empty(cache))
+    if (df_str_empty(cache.directory))
         return run_in_environment(c, NULL, args, err);
-    if (df_plugin_stage_open(cache, module_dir, c->dirs->secret, &stage, err) < 0 ||
+    if (df_plugin_stage_open(&cache, module_dir, c->dirs->secret, &stage, err) < 0 ||
         run_in_environment(c, &stage, args, err) < 0)
         return -1;
     return df_plugin_stage_publish(&stage, module_dir, err);

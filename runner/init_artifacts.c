@@ -139,13 +139,13 @@ void df_init_artifacts_keep_providers(const struct df_context *c)
         (void)rename(from, to);
 }
 
-static int link_packages(const struct df_context *c, int *ret, struct df_err *err)
+static int link_packages(struct df_context *c, int *ret, struct df_err *err)
 {
     DF_FREE char *installed = installed_providers(c);
     if (!installed)
         return df_fail_oom(err);
-    return df_packages_link(c->source.module_dir, installed, df_json_at(c->doc, "providers"), ret,
-                            err);
+    return df_packages_link(c->source.module_dir, installed, df_json_at(c->doc, "providers"),
+                            &c->plugin_uses, ret, err);
 }
 
 static int restore_data(const struct df_context *c, const cJSON *header, int bundle,
@@ -161,7 +161,7 @@ static int restore_data(const struct df_context *c, const cJSON *header, int bun
                : 0;
 }
 
-static int restore_all(const struct df_context *c, const cJSON *header, int bundle,
+static int restore_all(struct df_context *c, const cJSON *header, int bundle,
                        int *ret_packages, struct df_err *err)
 {
     if (!df_json_bool(header, "restorable", false))

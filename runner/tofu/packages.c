@@ -41,17 +41,32 @@ static int check_package(const char *package, const struct df_locked_provider *p
                          "%s has the digest %s, which the lock file does not name", package, h1);
 }
 
-static int link_locked(const char *module_dir, const char *installed, const cJSON *providers,
-                       const struct df_locked_provider *p, struct df_err *err)
+/* Of the cache it is used from now on. */
+static int find_in_cache(const cJSON *providers, const char *package, struct df_plugin_uses *uses,
+                         char **ret, struct df_err *err)
 {
-    const char *const places[] = {installed, df_json_str(providers, "pluginCacheDirectory"),
-                                  df_json_str(providers, "filesystemMirror")};
+    const char *cache = df_json_str(providers, "pluginCacheDirectory");
+    DF_FREE char *path = df_str_empty(cache) ? NULL : df_fs_join(cache, package);
+    bool is_there = false;
+    if (path && df_plugin_use(uses, path, &is_there, err) < 0)
+        return -1;
+    *ret = is_there ? find_in(cache, package) : NULL;
+    return 0;
+}
+
+static int link_locked(const char *module_dir, const char *installed, const cJSON *providers,
+                       struct df_plugin_uses *uses, const struct df_locked_provider *p,
+                       struct df_err *err)
+{
     DF_FREE char *package = df_strf("%s/%s/" DF_PLATFORM, p->source, p->version);
     DF_FREE char *target = NULL;
     if (!package)
         return df_fail_oom(err);
-    for (size_t i = 0; !target && i < DF_ARRAY_SIZE(places); i++)
-        target = find_in(places[i], package);
+    target = find_in(installed, package);
+    if (!target && find_in_cache(providers, package, uses, &target, err) < 0)
+        return -1;
+    if (!target)
+        target = find_in(df_json_str(providers, "filesystemMirror"), package);
     if (!target)
         return df_fail(err, DF_ERR_NOT_FOUND, "%s %s is not in a cache or mirror here", p->source,
                        p->version);
@@ -59,14 +74,14 @@ static int link_locked(const char *module_dir, const char *installed, const cJSO
 }
 
 int df_packages_link(const char *module_dir, const char *installed, const cJSON *providers,
-                     int *ret_count, struct df_err *err)
+                     struct df_plugin_uses *uses, int *ret_count, struct df_err *err)
 {
     DF_LOCKED struct df_lockfile locked = {0};
     *ret_count = 0;
     if (df_lockfile_read(module_dir, &locked, err) < 0)
         return -1;
     for (size_t i = 0; i < locked.len; i++, ++*ret_count)
-        if (link_locked(module_dir, installed, providers, &locked.providers[i], err) < 0)
+        if (link_locked(module_dir, installed, providers, uses, &locked.providers[i], err) < 0)
             return -1;
     return 0;
 }

@@ -12,12 +12,13 @@
 #define DF_PACKAGES_H
 
 #include "common/json/json.h"
+#include "runner/tofu/plugin_use.h"
 
 /* Makes <module_dir>/.terraform/providers by the .terraform.lock.hcl of the module; installed: a
  * directory that need not exist; providers: of the step document. *ret_count: how many packages it
  * linked. On failure some may be linked: NOT_FOUND if a package is not here, CONFLICT if it has
  * another digest, USER if the lock file is not as the tool writes it. */
 int df_packages_link(const char *module_dir, const char *installed, const cJSON *providers,
-                     int *ret_count, struct df_err *err) DF_MUST_CHECK;
+                     struct df_plugin_uses *uses, int *ret_count, struct df_err *err) DF_MUST_CHECK;
 
 #endif

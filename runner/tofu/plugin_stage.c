@@ -97,7 +97,10 @@ static int link_package(const struct df_plugin_stage *s, const struct df_locked_
     DF_FREE char *link = parent ? df_fs_join(parent, DF_PLATFORM) : NULL;
     if (!package || !link)
         return df_fail_oom(err);
-    if (!has_package(package, p))
+    bool is_there = has_package(package, p);
+    if (is_there && df_plugin_use(s->uses, package, &is_there, err) < 0)
+        return -1;
+    if (!is_there)
         return 0;
     if (df_fs_mkdirs(parent, 0755, err) < 0)
         return -1;
@@ -116,11 +119,13 @@ static int link_locked(const struct df_plugin_stage *s, const char *module_dir, 
     return 0;
 }
 
-int df_plugin_stage_open(const char *cache, const char *module_dir, const char *private_dir,
-                         struct df_plugin_stage *ret, struct df_err *err)
+int df_plugin_stage_open(const struct df_plugin_cache *cache, const char *module_dir,
+                         const char *private_dir, struct df_plugin_stage *ret, struct df_err *err)
 {
     DF_PLUGIN_STAGE struct df_plugin_stage s = DF_PLUGIN_STAGE_NONE;
-    s.cache = strdup(cache);
+    s.uses = cache->uses;
+    s.limit = cache->limit;
+    s.cache = strdup(cache->directory);
     if (!s.cache)
         return df_fail_oom(err);
     if (make_stage(&s, private_dir, err) < 0 || link_locked(&s, module_dir, err) < 0)
@@ -246,9 +251,10 @@ static int place(const struct publishing *p, const char *copy, const char *packa
     if (df_package_digest(copy, h1, err) < 0 || lock_cache(p->stage->cache, &lock, err) < 0 ||
         df_fs_mkdirs(parent, 0755, err) < 0 || put_package(copy, h1, package, ret, err) < 0)
         return -1;
-    if (*ret)
-        df_package_record(package, h1);
-    return df_fs_sync_dir(parent, err);
+    if (!*ret)
+        return 0;
+    df_package_record(package, h1);
+    return df_plugin_use(p->stage->uses, package, ret, err) < 0 ? -1 : df_fs_sync_dir(parent, err);
 }
 
 /* *ret: whether the cache has this package now. */
@@ -327,12 +333,21 @@ static enum df_tree_visit visit(void *arg, const struct df_tree_entry *e, struct
     return settle_package(p, e, err) < 0 ? DF_TREE_FAIL : DF_TREE_SKIP;
 }
 
+/* A step does not fail because of what others left. */
+static void make_room(const struct publishing *p)
+{
+    DF_CLOSE int lock = -1;
+    if (p->stage->limit && p->incoming && lock_cache(p->stage->cache, &lock, NULL) == 0)
+        (void)!df_plugin_room_make(p->stage->cache, p->stage->limit, p->incoming, NULL);
+}
+
 int df_plugin_stage_publish(const struct df_plugin_stage *s, const char *module_dir,
                             struct df_err *err)
 {
     DF_CLEANUP(publishing_end)
     struct publishing p = {.stage = s, .module_dir = module_dir, .incoming_fd = -1};
-    return df_tree_walk_at(s->fd, visit, &p, err) < 0
-               ? df_err_wrap(err, "providers.pluginCacheDirectory")
-               : 0;
+    if (df_tree_walk_at(s->fd, visit, &p, err) < 0)
+        return df_err_wrap(err, "providers.pluginCacheDirectory");
+    make_room(&p);
+    return 0;
 }

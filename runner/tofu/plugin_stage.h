@@ -14,15 +14,25 @@
  *
  * No step waits for the download of another one: the lock, a flock(2) of <cache>/.dayfly.lock, is
  * held for a few system calls, and for reading a package that somebody changed. The copy of a
- * killed step is removed by the next one. Thread rule: one thread; any number of processes, also of
+ * killed step is removed by the next one. Whoever published something makes room in the cache, if
+ * its packages have more than the limit (plugin_use.h). Thread rule: one thread; any number of processes, also of
  * several nodes if the file system has flock(2).
  */
 #ifndef DF_TOFU_PLUGIN_STAGE_H
 #define DF_TOFU_PLUGIN_STAGE_H
 
-#include "common/base/err.h"
+#include "runner/tofu/plugin_use.h"
+
+/* Borrowed. */
+struct df_plugin_cache {
+    const char *directory;       /* absolute */
+    int64_t limit;               /* bytes; 0: none */
+    struct df_plugin_uses *uses; /* gets what the step uses; outlives its commands */
+};
 
 struct df_plugin_stage {
+    struct df_plugin_uses *uses; /* borrowed */
+    int64_t limit;
     char *cache, *directory;
     int fd; /* of the directory: a module may put a link in its place */
 };
@@ -35,8 +45,9 @@ int df_plugin_stage_make_cache(const char *cache, struct df_err *err) DF_MUST_CH
 
 /* module_dir: has the lock file, or none. private_dir: for the stage; on the file system of
  * module_dir. */
-int df_plugin_stage_open(const char *cache, const char *module_dir, const char *private_dir,
-                         struct df_plugin_stage *ret, struct df_err *err) DF_MUST_CHECK;
+int df_plugin_stage_open(const struct df_plugin_cache *cache, const char *module_dir,
+                         const char *private_dir, struct df_plugin_stage *ret,
+                         struct df_err *err) DF_MUST_CHECK;
 
 /* After an `init` that succeeded: publishes the new packages, and directs the links in
  * <module_dir>/.terraform/providers to where they are now. module_dir: a real path. Packages that

@@ -146,6 +146,7 @@ struct df_config {
     bool caller_is_named;              /* not a key: caller.environment is not the default */
 
     char *plugin_cache_directory;     /* providers.pluginCacheDirectory */
+    int64_t plugin_cache_max_mib;     /* providers.pluginCacheMaxMiB: 20480 */
     char *filesystem_mirror;          /* providers.filesystemMirror */
     char *network_mirror;             /* providers.networkMirror */
     char *oci_mirror;                 /* providers.ociMirror */

@@ -160,6 +160,7 @@ const struct df_key df_keys[] = {
     KEY("caller.environment", DF_KEY_WORDS, caller_environment, CALLER_ENVIRONMENT),
     KEY("caller.files", DF_KEY_BOOL, caller_files, "true"),
     KEY("providers.pluginCacheDirectory", DF_KEY_PATH, plugin_cache_directory, NULL),
+    RANGE("providers.pluginCacheMaxMiB", DF_KEY_WHOLE, plugin_cache_max_mib, "20480", 1, 1 << 30),
     KEY("providers.filesystemMirror", DF_KEY_PATH, filesystem_mirror, NULL),
     KEY("providers.networkMirror", DF_KEY_STRING, network_mirror, NULL),
     KEY("providers.ociMirror", DF_KEY_STRING, oci_mirror, NULL),

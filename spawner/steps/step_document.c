@@ -271,6 +271,7 @@ static int add_providers(struct making *m, struct df_err *err)
     if (!providers)
         return df_fail_oom(err);
     if (add_plugin_cache(m, providers, err) < 0 ||
+        df_json_add_num(providers, "pluginCacheMaxMiB", (double)c->plugin_cache_max_mib, err) < 0 ||
         df_json_add_str(providers, "filesystemMirror", c->filesystem_mirror, err) < 0 ||
         df_json_add_str(providers, "networkMirror", c->network_mirror, err) < 0 ||
         df_json_add_str(providers, "ociMirror", c->oci_mirror, err) < 0 ||

@@ -52,7 +52,10 @@ static int link_packages(const char *dir, const char *lock, int *ret_count, stru
     DF_JSON cJSON *providers = json(text);
     assert_int_equal(df_fs_remove_tree(data, NULL), 0);
     put_file(module, ".terraform.lock.hcl", lock);
-    return df_packages_link(module, installed, providers, ret_count, err);
+    struct df_plugin_uses uses = {0};
+    int result = df_packages_link(module, installed, providers, &uses, ret_count, err);
+    df_plugin_uses_end(&uses);
+    return result;
 }
 
 static bool is_linked(const char *dir)

@@ -1,5 +1,6 @@
 /* What comes from a step's own plugin cache into the shared one, whatever a module left there. */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -59,9 +60,11 @@ static bool is_there(const char *dir, const char *name)
 }
 
 /* A step with an empty cache of its own, as `init` finds it. */
-static struct df_plugin_stage begin(const char *dir)
+static struct df_plugin_stage begin_within(const char *dir, int64_t limit,
+                                           struct df_plugin_uses *uses)
 {
     DF_FREE char *cache = df_fs_join(dir, "cache");
+    const struct df_plugin_cache shared = {cache, limit, uses};
     DF_FREE char *module = made(dir, "module/x");
     DF_FREE char *secret = made(dir, "secret/x");
     struct df_plugin_stage s = DF_PLUGIN_STAGE_NONE;
@@ -69,17 +72,34 @@ static struct df_plugin_stage begin(const char *dir)
     *strrchr(module, '/') = '\0';
     *strrchr(secret, '/') = '\0';
     if (df_plugin_stage_make_cache(cache, &err) < 0 ||
-        df_plugin_stage_open(cache, module, secret, &s, &err) < 0)
+        df_plugin_stage_open(&shared, module, secret, &s, &err) < 0)
         fail_msg("%s", err.message);
     return s;
 }
 
+/* Of the step of a test that says nothing of its uses. */
+static struct df_plugin_uses its_uses;
+
+static struct df_plugin_stage begin(const char *dir)
+{
+    return begin_within(dir, 0, &its_uses);
+}
+
 /* As the tools leave a new package: in their cache, and a link to it in the module. */
+static void install_version(const char *dir, const struct df_plugin_stage *s, const char *version,
+                            const char *text)
+{
+    DF_FREE char *package = df_strf(ADDRESS "/%s/" DF_PLATFORM, version);
+    DF_FREE char *staged = df_fs_join(s->directory, package);
+    DF_FREE char *program = df_fs_join(package, "program");
+    DF_FREE char *link = df_fs_join("module/.terraform/providers", package);
+    put(s->directory, program, text);
+    put_link(dir, link, staged);
+}
+
 static void install(const char *dir, const struct df_plugin_stage *s, const char *text)
 {
-    DF_FREE char *staged = df_fs_join(s->directory, PACKAGE);
-    put(s->directory, PACKAGE "/program", text);
-    put_link(dir, LINKED, staged);
+    install_version(dir, s, "1.0.0", text);
 }
 
 static int publish(const char *dir, struct df_plugin_stage *s, struct df_err *err)
@@ -87,6 +107,7 @@ static int publish(const char *dir, struct df_plugin_stage *s, struct df_err *er
     DF_FREE char *module = df_fs_join(dir, "module");
     int result = df_plugin_stage_publish(s, module, err);
     df_plugin_stage_close(s);
+    df_plugin_uses_end(&its_uses);
     return result;
 }
 
@@ -250,6 +271,132 @@ static void what_a_killed_step_left_is_removed_by_the_next_one_that_publishes(vo
     assert_false(is_there(dir, "cache/.stage-killed"));
 }
 
+/* ---- room ---- */
+
+/* A step that publishes this version, of 10 bytes. Its uses are for the caller to end. */
+static struct df_plugin_uses publish_version(const char *dir, int64_t limit, const char *version)
+{
+    struct df_plugin_uses uses = {0};
+    struct df_plugin_stage s = begin_within(dir, limit, &uses);
+    install_version(dir, &s, version, "0123456789");
+    publish_ok(dir, &s);
+    leave_module(dir);
+    return uses;
+}
+
+static void publish_and_end(const char *dir, int64_t limit, const char *version)
+{
+    struct df_plugin_uses uses = publish_version(dir, limit, version);
+    df_plugin_uses_end(&uses);
+}
+
+static bool has(const char *dir, const char *version, const char *more)
+{
+    DF_FREE char *name = df_strf("cache/" ADDRESS "/%s/" DF_PLATFORM "%s", version, more);
+    return is_there(dir, name);
+}
+
+static void set_used(const char *dir, const char *version, time_t at)
+{
+    DF_FREE char *path =
+        df_strf("%s/cache/" ADDRESS "/%s/" DF_PLATFORM ".use", dir, version);
+    const struct timespec times[] = {{.tv_sec = at}, {.tv_sec = at}};
+    assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
+}
+
+static void beyond_the_limit_the_package_goes_that_was_used_before_all_others(void **state)
+{
+    const char *dir = *state;
+    publish_and_end(dir, 20, "1.0.0");
+    publish_and_end(dir, 20, "1.1.0");
+    set_used(dir, "1.0.0", 2000);
+    set_used(dir, "1.1.0", 1000);
+    publish_and_end(dir, 20, "1.2.0");
+    assert_true(has(dir, "1.0.0", "/program") && has(dir, "1.2.0", "/program"));
+    assert_false(has(dir, "1.1.0", ""));
+    assert_false(has(dir, "1.1.0", ".h1") || has(dir, "1.1.0", ".use"));
+    publish_and_end(dir, 0, "1.1.0"); /* there is no limit */
+    assert_true(has(dir, "1.0.0", "") && has(dir, "1.1.0", "") && has(dir, "1.2.0", ""));
+}
+
+static void a_package_that_a_step_uses_stays_until_the_step_has_ended(void **state)
+{
+    const char *dir = *state;
+    struct df_plugin_uses first = publish_version(dir, 15, "1.0.0");
+    publish_and_end(dir, 15, "1.1.0");
+    assert_true(has(dir, "1.0.0", "/program") && has(dir, "1.1.0", "/program"));
+    publish_and_end(dir, 15, "1.2.0");
+    assert_true(has(dir, "1.0.0", "/program"));
+    assert_false(has(dir, "1.1.0", ""));
+    df_plugin_uses_end(&first);
+    set_used(dir, "1.0.0", 1000);
+    publish_and_end(dir, 15, "1.3.0");
+    assert_false(has(dir, "1.0.0", "") || has(dir, "1.2.0", ""));
+    assert_true(has(dir, "1.3.0", "/program"));
+}
+
+static void a_package_that_a_step_found_there_is_used_by_it(void **state)
+{
+    const char *dir = *state;
+    DF_FREE char *package = df_fs_join(dir, "cache/" PACKAGE);
+    struct df_plugin_uses uses = {0};
+    struct df_err err = {0};
+    char h1[DF_PACKAGE_H1];
+    publish_and_end(dir, 15, "1.0.0");
+    assert_int_equal(df_package_digest(package, h1, &err), 0);
+    DF_FREE char *lock =
+        df_strf("provider \"" ADDRESS "\" {\n  version = \"1.0.0\"\n  hashes = [\n    \"%s\",\n"
+                "  ]\n}\n",
+                h1);
+    put(dir, "module/.terraform.lock.hcl", lock);
+    struct df_plugin_stage s = begin_within(dir, 15, &uses);
+    assert_int_equal(uses.len, 1);
+    df_plugin_stage_close(&s);
+    leave_module(dir);
+    set_used(dir, "1.0.0", 1000);
+    publish_and_end(dir, 15, "1.1.0");
+    assert_true(has(dir, "1.0.0", "/program"));
+    df_plugin_uses_end(&uses);
+    publish_and_end(dir, 15, "1.2.0");
+    assert_false(has(dir, "1.0.0", ""));
+}
+
+static void what_others_put_into_the_cache_is_not_removed(void **state)
+{
+    const char *dir = *state;
+    put(dir, "cache/" ADDRESS "/0.9.0/" DF_PLATFORM "/program", "of a tool itself");
+    put(dir, "elsewhere/program", "of a mirror");
+    DF_FREE char *mirror = df_fs_join(dir, "elsewhere");
+    put_link(dir, "cache/" ADDRESS "/0.8.0/" DF_PLATFORM, mirror);
+    publish_and_end(dir, 5, "1.0.0");
+    publish_and_end(dir, 5, "1.1.0");
+    assert_true(has(dir, "0.8.0", "/program") && has(dir, "0.9.0", "/program"));
+    assert_false(has(dir, "1.0.0", ""));
+}
+
+static void a_package_that_is_gone_or_going_is_not_used(void **state)
+{
+    const char *dir = *state;
+    struct df_plugin_uses uses = {0};
+    struct df_err err = {0};
+    bool is_used = true;
+    publish_and_end(dir, 0, "1.0.0");
+    DF_FREE char *package = df_fs_join(dir, "cache/" PACKAGE);
+    DF_FREE char *use = df_strf("%s.use", package);
+    DF_FREE char *elsewhere = df_fs_join(dir, "elsewhere");
+    DF_CLOSE int going = -1;
+    assert_int_equal(df_fs_lock(use, 0644, &going, &err), 0);
+    assert_int_equal(df_plugin_use(&uses, package, &is_used, &err), 0);
+    assert_false(is_used);
+    assert_int_equal(close(going), 0);
+    going = -1;
+    assert_int_equal(rename(package, elsewhere), 0);
+    is_used = true;
+    assert_int_equal(df_plugin_use(&uses, package, &is_used, &err), 0);
+    assert_false(is_used);
+    assert_int_equal(uses.len, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -263,6 +410,11 @@ int main(void)
         scratch_test(without_a_cache_packages_stay_with_their_step),
         scratch_test(names_of_the_cache_s_own_are_not_published),
         scratch_test(what_a_killed_step_left_is_removed_by_the_next_one_that_publishes),
+        scratch_test(beyond_the_limit_the_package_goes_that_was_used_before_all_others),
+        scratch_test(a_package_that_a_step_uses_stays_until_the_step_has_ended),
+        scratch_test(a_package_that_a_step_found_there_is_used_by_it),
+        scratch_test(what_others_put_into_the_cache_is_not_removed),
+        scratch_test(a_package_that_is_gone_or_going_is_not_used),
     };
     return cmocka_run_group_tests_name("plugin_stage", tests, NULL, NULL);
 }
