@@ -24,10 +24,8 @@ struct df_step_wall_request df_context_wall(const struct df_context *c)
 
 int df_context_renew(struct df_context *c, struct df_err *err)
 {
-    struct df_context next = {.source = c->source,
-                              .plugin_uses = c->plugin_uses,
-                              .kept = c->kept,
-                              .is_kept = true};
+    struct df_context next = {
+        .source = c->source, .plugin_uses = c->plugin_uses, .kept = c->kept, .is_kept = true};
     c->source = (struct df_source_result){0};
     c->plugin_uses = (struct df_plugin_uses){0};
     c->kept = (struct df_kept_source){0};

@@ -56,7 +56,7 @@ struct df_context {
     cJSON *result; /* of docs/step-protocol.md, growing */
     struct df_source_result source;
     struct df_plugin_uses plugin_uses; /* packages of the plugin cache */
-    struct df_kept_source kept; /* plan whose pod stays: the source as it was fetched */
+    struct df_kept_source kept;        /* plan whose pod stays: the source as it was fetched */
     struct df_tool tool;
     struct df_workspace workspace;
     struct df_varfiles varfiles;

@@ -161,8 +161,8 @@ static int restore_data(const struct df_context *c, const cJSON *header, int bun
                : 0;
 }
 
-static int restore_all(struct df_context *c, const cJSON *header, int bundle,
-                       int *ret_packages, struct df_err *err)
+static int restore_all(struct df_context *c, const cJSON *header, int bundle, int *ret_packages,
+                       struct df_err *err)
 {
     if (!df_json_bool(header, "restorable", false))
         return df_fail(err, DF_ERR_NOT_FOUND, "the plan's modules are not in its bundle");

@@ -56,8 +56,8 @@ int df_plugin_use(struct df_plugin_uses *u, const char *package, bool *ret, stru
     DF_CLOSE int fd = open_use(path);
     if (fd < 0)
         return 0;
-    *ret = (flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) &&
-           is_still(fd, path, package);
+    *ret =
+        (flock(fd, LOCK_SH | LOCK_NB) == 0 || errno != EWOULDBLOCK) && is_still(fd, path, package);
     if (!*ret)
         return 0;
     (void)futimens(fd, NULL);

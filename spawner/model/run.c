@@ -212,8 +212,8 @@ static bool has_changes(const struct df_run_view *v)
 static struct df_run_verdict finish_planned(const struct df_run_view *v,
                                             const struct df_recipe *recipe)
 {
-    struct df_run_verdict end = finish_run(
-        "Succeeded", has_changes(v) ? recipe->reason : recipe->idle_reason, NULL);
+    struct df_run_verdict end =
+        finish_run("Succeeded", has_changes(v) ? recipe->reason : recipe->idle_reason, NULL);
     char words[256];
     df_errored_words(v->executor, words, sizeof(words));
     if (words[0])

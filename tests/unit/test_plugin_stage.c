@@ -298,8 +298,7 @@ static bool has(const char *dir, const char *version, const char *more)
 
 static void set_used(const char *dir, const char *version, time_t at)
 {
-    DF_FREE char *path =
-        df_strf("%s/cache/" ADDRESS "/%s/" DF_PLATFORM ".use", dir, version);
+    DF_FREE char *path = df_strf("%s/cache/" ADDRESS "/%s/" DF_PLATFORM ".use", dir, version);
     const struct timespec times[] = {{.tv_sec = at}, {.tv_sec = at}};
     assert_int_equal(utimensat(AT_FDCWD, path, times, 0), 0);
 }
