@@ -15,8 +15,8 @@
  * No step waits for the download of another one: the lock, a flock(2) of <cache>/.dayfly.lock, is
  * held for a few system calls, and for reading a package that somebody changed. The copy of a
  * killed step is removed by the next one. Whoever published something makes room in the cache, if
- * its packages have more than the limit (plugin_use.h). Thread rule: one thread; any number of processes, also of
- * several nodes if the file system has flock(2).
+ * its packages have more than the limit (plugin_use.h). Thread rule: one thread; any number of
+ * processes, also of several nodes if the file system has flock(2).
  */
 #ifndef DF_TOFU_PLUGIN_STAGE_H
 #define DF_TOFU_PLUGIN_STAGE_H

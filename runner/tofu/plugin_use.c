@@ -1,3 +1,8 @@
+/*
+ * The file <package>.use is made by whoever uses the package first, locked for all by who uses it
+ * and by one alone who removes it, together with the package. Read df_plugin_use() and
+ * df_plugin_room_make().
+ */
 #include "runner/tofu/plugin_use.h"
 
 #include <errno.h>

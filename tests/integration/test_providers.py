@@ -228,6 +228,17 @@ def test_a_damaged_package_is_replaced_and_a_whole_one_is_not_even_asked_for(hom
     assert left_in(cache) == []
 
 
+def test_a_cache_keeps_to_its_limit_by_the_version_that_no_step_uses_any_more(either_home, provider):
+    own, cache = share(either_home, provider)
+    own["providers"]["pluginCacheMaxMiB"] = 1
+    beside(either_home, 1).run("plan", "Planned", **own)
+    assert (cache / PACKAGE).is_dir(), "its step uses it"
+    providers.packed(provider, either_home.directory / "mirror", version="1.1.0")
+    beside(either_home, 2).run("plan", "Planned", **own)
+    assert not (cache / PACKAGE).exists() and (cache / SOURCE / "1.1.0" / platform()).is_dir()
+    assert left_in(cache) == []
+
+
 def test_a_read_only_cache_is_used_for_what_it_has(home, provider, shared):
     own, cache = shared
     first = beside(home, 1)
