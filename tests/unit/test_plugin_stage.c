@@ -396,6 +396,28 @@ static void a_package_that_is_gone_or_going_is_not_used(void **state)
     assert_int_equal(uses.len, 0);
 }
 
+/* Or code of a module that locks the file for ever: it costs others the download alone. */
+static void a_step_keeps_its_own_package_while_the_one_of_the_cache_is_going(void **state)
+{
+    const char *dir = *state;
+    struct df_plugin_uses uses = {0};
+    struct df_err err = {0};
+    DF_CLOSE int going = -1;
+    fill_cache(dir, "0123456789");
+    DF_FREE char *use = df_fs_join(dir, "cache/" PACKAGE ".use");
+    assert_int_equal(df_fs_lock(use, 0644, &going, &err), 0);
+    struct df_plugin_stage s = begin_within(dir, 5, &uses);
+    install(dir, &s, "0123456789");
+    publish_ok(dir, &s);
+    assert_holds(dir, LINKED "/program", "0123456789");
+    DF_FREE char *mine = df_fs_join(dir, LINKED);
+    struct stat st;
+    assert_int_equal(lstat(mine, &st), 0);
+    assert_true(S_ISDIR(st.st_mode));
+    assert_int_equal(uses.len, 0);
+    df_plugin_uses_end(&uses);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -414,6 +436,7 @@ int main(void)
         scratch_test(a_package_that_a_step_found_there_is_used_by_it),
         scratch_test(what_others_put_into_the_cache_is_not_removed),
         scratch_test(a_package_that_is_gone_or_going_is_not_used),
+        scratch_test(a_step_keeps_its_own_package_while_the_one_of_the_cache_is_going),
     };
     return cmocka_run_group_tests_name("plugin_stage", tests, NULL, NULL);
 }
