@@ -400,6 +400,9 @@ static int too_large(const struct exchange *x, const char *what, struct df_err *
 static int curl_failure(const struct exchange *x, CURLcode code, const char *what,
                         struct df_err *err)
 {
+    long sent = 1;
+    (void)curl_easy_getinfo(x->easy, CURLINFO_REQUEST_SIZE, &sent);
+    x->res->is_unsent = sent == 0;
     switch (x->end) {
     case END_STOP:
         return df_fail(err, DF_ERR_RETRY, "%s: stopped", what);

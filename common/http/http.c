@@ -161,8 +161,10 @@ int df_http_send(struct df_http *h, const struct df_http_request *req, struct df
         return -1;
     for (int redirects = 0;; redirects++) {
         DF_HTTP_RESPONSE struct df_http_response res = {0};
-        if (df_http_exchange(h, req, &to, left_until(deadline), &res, err) < 0)
+        if (df_http_exchange(h, req, &to, left_until(deadline), &res, err) < 0) {
+            ret->is_unsent = res.is_unsent && redirects == 0;
             return -1;
+        }
         if (!h->follow_redirects || !is_redirect(req, &res)) {
             res.is_foreign = !to.trusted;
             *ret = res;

@@ -116,6 +116,7 @@ struct df_http_response {
     int retry_after_s; /* Retry-After in seconds, or -1 */
     bool stopped;      /* on_data ended it */
     bool is_foreign;   /* after a redirect to another scheme, host or port */
+    bool is_unsent;    /* df_http_send() failed before anything of the request was sent */
 };
 void df_http_response_free(struct df_http_response *r);
 #define DF_HTTP_RESPONSE DF_CLEANUP(df_http_response_free)
