@@ -27,6 +27,17 @@ static inline int give_token(void *arg, char **ret, struct df_err *err)
     return df_check_alloc(*ret = strdup(token), err);
 }
 
+/* The id of the template. */
+static inline int find_template(struct df_awx *a, const char *name, int64_t *ret,
+                                struct df_err *err)
+{
+    struct df_awx_template t;
+    int result = df_awx_find_template(a, name, &t, err);
+    if (result == 0)
+        *ret = t.id;
+    return result;
+}
+
 static inline int open_world(void **state)
 {
     struct world *w = calloc(1, sizeof(*w));

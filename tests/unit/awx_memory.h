@@ -25,6 +25,8 @@ struct awx_memory {
     cJSON *faults;     /* [{method, path, status, body}]: of the next request of this kind */
     const char *token; /* the only one that it takes */
     int away;          /* the status of every answer; 0: it works */
+    bool silent;       /* no request is answered until it is not */
+    int waiting;       /* requests that are not answered for that */
     cJSON *ignored;    /* of the next launch; or NULL */
     int last_id;
 };
@@ -153,6 +155,22 @@ static inline void awx_set_away(struct awx_memory *m, int status)
     (void)pthread_mutex_unlock(&m->lock);
 }
 
+static inline void awx_set_silent(struct awx_memory *m, bool silent)
+{
+    (void)pthread_mutex_lock(&m->lock);
+    m->silent = silent;
+    (void)pthread_cond_broadcast(&m->changed);
+    (void)pthread_mutex_unlock(&m->lock);
+}
+
+static inline int awx_waiting(struct awx_memory *m)
+{
+    (void)pthread_mutex_lock(&m->lock);
+    int n = m->waiting;
+    (void)pthread_mutex_unlock(&m->lock);
+    return n;
+}
+
 static inline int awx_count_locked(struct awx_memory *m, const char *method, const char *path)
 {
     const cJSON *a;
@@ -266,11 +284,26 @@ static inline struct awx_answer awx_of_template(struct awx_memory *m, int id, co
     DF_JSON cJSON *own = cJSON_CreateArray();
     DF_FREE char *of = df_strf("%d", id);
     const cJSON *number;
+    if (df_streq(rest, "survey_spec/"))
+        return (struct awx_answer){
+            200, cJSON_Duplicate(df_json_at(awx_find(m, "job_templates", id), "survey"), true),
+            NULL};
     if (df_streq(rest, "jobs/"))
         return awx_list(df_json_at(m->kept, "jobs"), of, "template");
     cJSON_ArrayForEach (number, df_json_at(awx_find(m, "job_templates", id), "credentials"))
         (void)!df_json_append(own, df_json_object(DF_NUM("id", number->valuedouble)), NULL);
     return awx_list(own, NULL, NULL);
+}
+
+/* One event, unless the job says how many are stored, and the number of the newest. */
+static inline struct awx_answer awx_events(cJSON *job)
+{
+    int count = (int)df_json_int(job, "count", 1);
+    cJSON *event = df_json_object(DF_NUM("counter", df_json_int(job, "newest", count)));
+    cJSON *results = cJSON_CreateArray();
+    (void)!df_json_append(results, event, NULL);
+    return (struct awx_answer){
+        200, df_json_object(DF_NUM("count", count), DF_ITEM("results", results)), NULL};
 }
 
 static inline struct awx_answer awx_of_job(cJSON *job, const char *method, const char *rest)
@@ -281,6 +314,8 @@ static inline struct awx_answer awx_of_job(cJSON *job, const char *method, const
         return text
                    ? (struct awx_answer){200, cJSON_CreateNull(), text}
                    : (struct awx_answer){404, NULL, "{'detail': ErrorDetail(string='Not found.')}"};
+    if (df_streq(rest, "job_events/"))
+        return awx_events(job);
     if (!df_streq(method, "POST"))
         return (struct awx_answer){200, cJSON_Duplicate(job, true), NULL};
     if (has_ended)
@@ -376,6 +411,10 @@ static inline enum MHD_Result awx_handle(void *cls, struct MHD_Connection *c, co
     if (!df_starts_with(url, "/api/v2/"))
         return MHD_NO;
     (void)pthread_mutex_lock(&m->lock);
+    m->waiting++;
+    while (m->silent)
+        (void)pthread_cond_wait(&m->changed, &m->lock);
+    m->waiting--;
     enum MHD_Result result = awx_answer(m, c, method, url + strlen("/api/v2/"), df_buf_str(body));
     (void)pthread_mutex_unlock(&m->lock);
     return result;

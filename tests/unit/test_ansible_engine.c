@@ -325,6 +325,51 @@ static void a_job_that_lacks_its_parameters_and_cannot_be_canceled_is_named(void
                     "the job 42 must be canceled by you: AWX cancel returned 503");
 }
 
+#define OWN "WFE_NAME, WFE_NAMESPACE, RR_NAME, RR_NAMESPACE, DAYFLY_UID"
+#define QUESTION(v) "{'variable':'" v "','required':false}"
+
+static const struct {
+    const char *member, *value, *survey, *fault; /* fault: NULL: it is launched */
+} prompts[] = {
+    {"ask_variables_on_launch", "false", NULL,
+     "variables of the job template; it does not take " OWN ", A"},
+    {"ask_credential_on_launch", "false", NULL, "AWX would ignore the Secrets of the workflow"},
+    {"ask_variables_on_launch", "false", "{'spec':[" QUESTION("A") "]}",
+     "or add them to its survey; it does not take " OWN},
+    {"ask_variables_on_launch", "false", "{}", "it does not take " OWN ", A"},
+    {"ask_variables_on_launch", "false",
+     "{'spec':[" QUESTION("A") "," QUESTION("WFE_NAME") "," QUESTION("WFE_NAMESPACE") "," QUESTION(
+         "RR_NAME") "," QUESTION("RR_NAMESPACE") "," QUESTION("DAYFLY_UID") "]}",
+     NULL},
+    {"ask_inventory_on_launch", "false", NULL, NULL},
+};
+
+/* A job that lacked them would run for a while before it could be canceled. */
+static void what_awx_would_ignore_is_refused_before_anything_is_made(void **state)
+{
+    struct world *w = *state;
+    plan_gitea(w);
+    plan(w, "{" CONFIG "," GITEA ",'parameters':{'A':'1'}}");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(prompts); i++) {
+        awx_set(&w->awx, "job_templates", 10, "ask_variables_on_launch", json("true"));
+        awx_set(&w->awx, "job_templates", 10, "ask_credential_on_launch", json("true"));
+        awx_set(&w->awx, "job_templates", 10, prompts[i].member, json(prompts[i].value));
+        awx_set(&w->awx, "job_templates", 10, "survey_enabled",
+                cJSON_CreateBool(prompts[i].survey != NULL));
+        awx_set(&w->awx, "job_templates", 10, "survey",
+                json(prompts[i].survey ? prompts[i].survey : "{}"));
+        int posts = awx_count(&w->awx, "POST", "");
+        if (prompts[i].fault) {
+            assert_no_start(w, DF_ERR_USER, "InvalidStep", prompts[i].fault);
+            assert_int_equal(awx_count(&w->awx, "POST", ""), posts);
+            continue;
+        }
+        DF_FREE char *uid = df_strf("uid-%zu", i);
+        be(w, "we-1", uid);
+        start(w);
+    }
+}
+
 /* ---- launches whose answer was lost ---- */
 
 static void a_job_whose_launch_was_not_answered_is_found_again(void **state)
@@ -349,25 +394,32 @@ static void a_launch_that_only_a_proxy_refuses_keeps_its_credentials(void **stat
         int status;
         enum df_err_class cls;
     } rows[] = {{408, DF_ERR_RETRY}, {425, DF_ERR_RETRY},  {499, DF_ERR_RETRY},
-                {404, DF_ERR_RETRY}, {200, DF_ERR_SYSTEM}, {202, DF_ERR_SYSTEM}};
+                {503, DF_ERR_RETRY}, {200, DF_ERR_SYSTEM}, {202, DF_ERR_SYSTEM}};
     struct world *w = *state;
     plan_gitea(w);
     for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        DF_FREE char *uid = df_strf("uid-%zu", i);
+        be(w, "we-1", uid);
         awx_break(&w->awx, "POST", LAUNCH, rows[i].status, "");
         assert_no_start(w, rows[i].cls, "", "AWX launch returned");
-        assert_int_equal(awx_size(&w->awx, "credentials"), 1);
-        world_later(31); /* AWX may still work on it */
+        assert_int_equal(awx_size(&w->awx, "credentials"), (int)i + 1);
+        assert_no_start(w, DF_ERR_RETRY, "", "is not launched again");
     }
 }
 
-static void the_look_for_a_lost_launch_gives_awx_time(void **state)
+/* None of these has reached AWX, or AWX has refused it. */
+static void a_launch_that_certainly_came_to_nothing_is_repeated(void **state)
 {
+    static const int statuses[] = {404, 429};
     struct world *w = *state;
-    struct df_err err = {0};
-    cJSON *ref = NULL;
-    awx_break(&w->awx, "POST", LAUNCH, AWX_LOST, NULL);
-    assert_int_equal(ops_of(w)->create(w->engine, &w->step, &ref, &err), -1);
-    assert_int_equal(err.retry_after_s, 30);
+    plan_gitea(w);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(statuses); i++) {
+        awx_break(&w->awx, "POST", LAUNCH, statuses[i], "");
+        assert_no_start(w, DF_ERR_RETRY, "", "AWX launch returned");
+        assert_int_equal(awx_size(&w->awx, "credentials"), 0);
+    }
+    start(w);
+    assert_int_equal(awx_count(&w->awx, "POST", LAUNCH), 3);
 }
 
 static void nothing_is_launched_while_that_is_undecided(void **state)
@@ -406,7 +458,7 @@ static void an_attempt_that_failed_half_way_is_repeated(void **state)
     assert_no_start(w, DF_ERR_RETRY, "",
                     "create ephemeral credential for secret \"gitea-repo-creds\"");
     int old = awx_first(&w->awx, "credentials");
-    world_later(31);
+    world_later(131);
     start(w);
     assert_int_equal(awx_size(&w->awx, "credentials"), 1);
     assert_true(df_json_at(w->ref, "credentials")->child->valuedouble > old);
@@ -417,11 +469,34 @@ static void a_launch_on_which_awx_may_still_work_is_not_repeated(void **state)
     struct world *w = *state;
     awx_break(&w->awx, "POST", LAUNCH, 504, NULL);
     assert_no_start(w, DF_ERR_RETRY, "", "AWX launch returned 504");
-    assert_no_start(w, DF_ERR_RETRY, "", "AWX may still work on a launch of this action");
+    world_later(100000);
+    assert_no_start(
+        w, DF_ERR_RETRY, "",
+        "AWX did not answer its launch, and AWX has no job of it: it may have run, and is "
+        "not launched again. Look in AWX for a job with the variable DAYFLY_UID uid-1");
+    assert_string_equal(observe(w).reason, "JobDeleted");
+    assert_non_null(strstr(observe(w).cause, "DAYFLY_UID uid-1"));
     assert_int_equal(awx_count(&w->awx, "POST", LAUNCH), 1);
-    world_later(31);
+    awx_launch_later(&w->awx, 10, "uid-1");
     start(w);
-    assert_int_equal(awx_count(&w->awx, "POST", LAUNCH), 2);
+    assert_string_equal(df_json_str(w->ref, "name"), "awx-job-42");
+    assert_int_equal(awx_count(&w->awx, "POST", LAUNCH), 1);
+    assert_string_equal(observe(w).cause, "AWX job is queued");
+}
+
+/* Nobody knows what the process before has asked for, but AWX ends a request by itself. */
+static void
+a_launch_that_a_process_before_may_have_asked_for_is_waited_for_and_then_done(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(w->engine->ops->watch(w->engine, NULL), 0);
+    world_later(125);
+    assert_no_start(w, DF_ERR_RETRY, "",
+                    "the process that asked for it is gone, and AWX has no job of it");
+    assert_non_null(strstr(observe(w).cause, "is not launched again yet"));
+    world_later(6);
+    start(w);
+    assert_int_equal(awx_count(&w->awx, "POST", LAUNCH), 1);
 }
 
 /* ---- replicas ---- */
@@ -431,7 +506,8 @@ static void a_new_leader_gives_awx_time_before_it_launches_what_was_asked_for(vo
 {
     struct world *w = *state;
     assert_int_equal(w->engine->ops->watch(w->engine, NULL), 0);
-    assert_no_start(w, DF_ERR_RETRY, "", "AWX may still work on a launch of this action");
+    assert_no_start(w, DF_ERR_RETRY, "",
+                    "the process that asked for it is gone, and AWX has no job of it");
     assert_int_equal(awx_count(&w->awx, "POST", ""), 0);
     awx_launch_later(&w->awx, 10, "uid-1");
     start(w);
@@ -444,6 +520,17 @@ static void a_new_leader_launches_at_once_what_nobody_has_asked_for(void **state
     struct world *w = *state;
     assert_int_equal(w->engine->ops->watch(w->engine, NULL), 0);
     w->step.was_created = false;
+    start(w);
+}
+
+static void a_start_that_failed_is_repeated_at_once_by_who_has_asked_for_it(void **state)
+{
+    struct world *w = *state;
+    assert_int_equal(w->engine->ops->watch(w->engine, NULL), 0);
+    w->step.was_created = false;
+    awx_break(&w->awx, "GET", "job_templates/", 503, NULL);
+    assert_no_start(w, DF_ERR_RETRY, "", "AWX job template search returned 503");
+    w->step.was_created = true;
     start(w);
 }
 
@@ -523,15 +610,18 @@ int main(void)
         TEST(a_secret_that_fails_takes_the_credentials_of_others_along),
         TEST(a_job_that_lacks_its_parameters_is_canceled),
         TEST(a_job_that_lacks_its_parameters_and_cannot_be_canceled_is_named),
+        TEST(what_awx_would_ignore_is_refused_before_anything_is_made),
         TEST(a_job_whose_launch_was_not_answered_is_found_again),
         TEST(a_launch_that_only_a_proxy_refuses_keeps_its_credentials),
-        TEST(the_look_for_a_lost_launch_gives_awx_time),
+        TEST(a_launch_that_certainly_came_to_nothing_is_repeated),
         TEST(nothing_is_launched_while_that_is_undecided),
         TEST(the_job_of_another_action_of_this_name_is_not_ours),
         TEST(an_attempt_that_failed_half_way_is_repeated),
         TEST(a_launch_on_which_awx_may_still_work_is_not_repeated),
+        TEST(a_launch_that_a_process_before_may_have_asked_for_is_waited_for_and_then_done),
         TEST(a_new_leader_gives_awx_time_before_it_launches_what_was_asked_for),
         TEST(a_new_leader_launches_at_once_what_nobody_has_asked_for),
+        TEST(a_start_that_failed_is_repeated_at_once_by_who_has_asked_for_it),
         TEST(who_leads_no_more_launches_nothing),
         TEST(who_leads_no_more_leaves_the_credentials_of_the_next_leader),
         TEST(a_target_that_another_engine_holds_is_waited_for),

@@ -377,6 +377,61 @@ static void the_output_is_one_part_of_the_jobs_name(void **state)
     df_buf_free(&h.text);
 }
 
+/* AWX stores what was printed in any order: a line may come before others. */
+static void only_output_without_a_gap_is_taken_while_a_job_runs(void **state)
+{
+    struct world *w = *state;
+    struct heard_output h = {.text = DF_BUF_INIT(DF_KIB)};
+    const struct df_output_reader to = {hear_part, hear_text, &h};
+    const struct df_workflow_ops *ops = w->engine->ops->workflow;
+    start(w);
+    awx_move(&w->awx, 42, "running");
+    awx_print(&w->awx, 42, "one\nthree\n");
+    awx_set(&w->awx, "jobs", 42, "count", cJSON_CreateNumber(2));
+    awx_set(&w->awx, "jobs", 42, "newest", cJSON_CreateNumber(3));
+    assert_int_equal(ops->output(w->engine, &w->step, &to, NULL), 0);
+    assert_string_equal(df_buf_str(&h.text), "");
+    awx_print(&w->awx, 42, "one\ntwo\nthree\n");
+    awx_set(&w->awx, "jobs", 42, "count", cJSON_CreateNumber(3));
+    assert_int_equal(ops->output(w->engine, &w->step, &to, NULL), 0);
+    assert_string_equal(df_buf_str(&h.text), "one\ntwo\nthree\n");
+    df_buf_free(&h.text);
+}
+
+/* It may have a gap at its end. */
+static void output_that_grows_while_it_is_read_is_not_taken(void **state)
+{
+    struct world *w = *state;
+    struct heard_output h = {.text = DF_BUF_INIT(DF_KIB)};
+    const struct df_output_reader to = {hear_part, hear_text, &h};
+    const struct df_workflow_ops *ops = w->engine->ops->workflow;
+    start(w);
+    awx_move(&w->awx, 42, "running");
+    awx_print(&w->awx, 42, "one\nthree\n");
+    awx_break(&w->awx, "GET", "jobs/42/job_events/", 200,
+              "{\"count\":1,\"results\":[{\"counter\":1}]}");
+    awx_set(&w->awx, "jobs", 42, "count", cJSON_CreateNumber(3));
+    assert_int_equal(ops->output(w->engine, &w->step, &to, NULL), 0);
+    assert_string_equal(df_buf_str(&h.text), "");
+    df_buf_free(&h.text);
+}
+
+/* Also if AWX has lost an event. */
+static void the_output_of_a_job_that_has_ended_is_awxs_own(void **state)
+{
+    struct world *w = *state;
+    struct heard_output h = {.text = DF_BUF_INIT(DF_KIB)};
+    const struct df_output_reader to = {hear_part, hear_text, &h};
+    start(w);
+    awx_move(&w->awx, 42, "successful");
+    awx_print(&w->awx, 42, "one\n");
+    awx_set(&w->awx, "jobs", 42, "newest", cJSON_CreateNumber(2));
+    assert_int_equal(w->engine->ops->workflow->output(w->engine, &w->step, &to, NULL), 0);
+    assert_string_equal(df_buf_str(&h.text), "one\n");
+    assert_int_equal(awx_count(&w->awx, "GET", "jobs/42/job_events/"), 0);
+    df_buf_free(&h.text);
+}
+
 /* ---- a clock of the test ---- */
 
 static atomic_llong test_us;
@@ -553,6 +608,9 @@ int main(void)
         TEST(a_token_that_was_replaced_is_read_again),
         TEST(a_token_that_is_not_there_is_named_and_waited_for),
         TEST(the_output_is_one_part_of_the_jobs_name),
+        TEST(only_output_without_a_gap_is_taken_while_a_job_runs),
+        TEST(output_that_grows_while_it_is_read_is_not_taken),
+        TEST(the_output_of_a_job_that_has_ended_is_awxs_own),
         TEST(a_job_begins_once_whatever_the_clock_of_awx_does),
         TEST(the_end_of_a_long_output_is_in_the_message_of_the_step),
         TEST(a_job_whose_output_is_late_ends_with_it),

@@ -56,7 +56,7 @@ static void a_file_of_certificates_that_is_not_there_is_told(void **state)
     struct df_err err = {0};
     int64_t id;
     assert_int_equal(df_awx_new(&options, &awx, &err), 0);
-    assert_fails(df_awx_find_template(awx, "a", &id, &err), &err, DF_ERR_USER, "/nowhere/ca.pem");
+    assert_fails(find_template(awx, "a", &id, &err), &err, DF_ERR_USER, "/nowhere/ca.pem");
 }
 
 /* ---- a request ---- */
@@ -72,6 +72,30 @@ static void a_launch_that_is_not_answered_is_sent_once(void **state)
     assert_fails(df_awx_launch(w->awx, 10, NULL, NULL, &launched, &err), &err, DF_ERR_RETRY,
                  "AWX launch");
     assert_int_equal(answering_count(&w->server), 2);
+    assert_true(df_awx_may_have_done(w->awx));
+}
+
+static void what_awx_refused_or_never_got_it_has_not_done(void **state)
+{
+    static const struct {
+        unsigned status;
+        bool may;
+    } rows[] = {{400, false}, {403, false}, {404, false}, {429, false}, {302, false}, {408, true},
+                {425, true},  {499, true},  {500, true},  {504, true},  {200, true},  {0, true}};
+    struct world *w = *state;
+    struct df_awx_launched launched;
+    const struct df_awx_options nowhere = {
+        .url = "http://127.0.0.1:1", .token = give_token, .arg = w};
+    DF_AWX struct df_awx *awx = NULL;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rows); i++) {
+        answering_forget(&w->server);
+        will_answer(&w->server, rows[i].status, "{}");
+        assert_int_equal(df_awx_launch(w->awx, 10, NULL, NULL, &launched, NULL), -1);
+        assert_int_equal(df_awx_may_have_done(w->awx), rows[i].may);
+    }
+    assert_int_equal(df_awx_new(&nowhere, &awx, NULL), 0);
+    assert_int_equal(df_awx_launch(awx, 10, NULL, NULL, &launched, NULL), -1);
+    assert_false(df_awx_may_have_done(awx));
 }
 
 /* ---- the token ---- */
@@ -191,12 +215,12 @@ static void awx_says_when_to_ask_again_and_names_travel_escaped(void **state)
     const struct df_awx_options options = {.url = url, .token = give_token, .arg = w};
     struct df_awx *awx = NULL;
     assert_int_equal(df_awx_new(&options, &awx, NULL), 0);
-    assert_fails(df_awx_find_template(awx, "a b&c#d%e/é", &id, &err), &err, DF_ERR_RETRY,
+    assert_fails(find_template(awx, "a b&c#d%e/é", &id, &err), &err, DF_ERR_RETRY,
                  "AWX job template search returned 429: slow down  please");
     assert_int_equal(err.retry_after_s, 17);
     assert_non_null(strstr(df_buf_str(&raw.seen),
                            "GET /api/v2/job_templates/?name=a%20b%26c%23d%25e%2F%C3%A9\n"));
-    assert_fails(df_awx_find_template(awx, "maintenance", &id, &err), &err, DF_ERR_RETRY, "503");
+    assert_fails(find_template(awx, "maintenance", &id, &err), &err, DF_ERR_RETRY, "503");
     assert_int_equal(err.retry_after_s, DF_AWX_WAIT_S); /* a day would be too long */
     df_awx_free(awx);
     kube_stop(&raw);
@@ -210,14 +234,14 @@ static void an_answer_that_is_not_of_awx_is_a_failure(void **state)
     int64_t id;
     will_answer(&w->server, 200, "<html>");
     assert_fails(df_awx_job(w->awx, 7, &answer, &id, &err), &err, DF_ERR_SYSTEM, "AWX status");
-    assert_fails(df_awx_find_template(w->awx, "a", &id, &err), &err, DF_ERR_SYSTEM,
+    assert_fails(find_template(w->awx, "a", &id, &err), &err, DF_ERR_SYSTEM,
                  "AWX job template search");
     answering_forget(&w->server);
     will_answer(&w->server, 200, "{\"count\":1}");
-    assert_fails(df_awx_find_template(w->awx, "a", &id, &err), &err, DF_ERR_SYSTEM, "no results");
+    assert_fails(find_template(w->awx, "a", &id, &err), &err, DF_ERR_SYSTEM, "no results");
     answering_forget(&w->server);
     will_answer(&w->server, 200, "{\"count\":1,\"results\":[{\"name\":\"a\"}]}");
-    assert_fails(df_awx_find_template(w->awx, "a", &id, &err), &err, DF_ERR_SYSTEM, "no id");
+    assert_fails(find_template(w->awx, "a", &id, &err), &err, DF_ERR_SYSTEM, "no id");
 }
 
 static void no_secret_that_was_sent_comes_back_in_a_message(void **state)
@@ -249,10 +273,10 @@ static void a_template_is_found_by_its_name(void **state)
     int64_t id = 0;
     will_answer(&w->server, 200,
                 "{\"count\":1,\"next\":null,\"results\":[{\"id\":501,\"organization\":9}]}");
-    assert_int_equal(df_awx_find_template(w->awx, "restart-api", &id, &err), 0);
+    assert_int_equal(find_template(w->awx, "restart-api", &id, &err), 0);
     assert_int_equal(id, 501);
     assert_asked(w, 0, "GET", "/api/v2/job_templates/", "name=restart-api");
-    assert_fails(df_awx_find_template(w->awx, "", &id, &err), &err, DF_ERR_USER,
+    assert_fails(find_template(w->awx, "", &id, &err), &err, DF_ERR_USER,
                  "jobTemplateName is required in ansible engineConfig for v1.0");
     assert_int_equal(w->server.n_asked, 1);
 }
@@ -265,12 +289,12 @@ static void of_several_templates_that_of_our_organization_is_taken(void **state)
     will_answer(&w->server, 200,
                 "{\"results\":[{\"id\":1,\"organization\":2},{\"id\":2,\"organization\":1},"
                 "{\"id\":3,\"organization\":3}]}");
-    assert_int_equal(df_awx_find_template(w->awx, "restart", &id, &err), 0);
+    assert_int_equal(find_template(w->awx, "restart", &id, &err), 0);
     assert_int_equal(id, 2);
     answering_forget(&w->server);
     will_answer(&w->server, 200,
                 "{\"results\":[{\"id\":1,\"organization\":2},{\"id\":3,\"organization\":3}]}");
-    assert_fails(df_awx_find_template(w->awx, "restart", &id, &err), &err, DF_ERR_USER,
+    assert_fails(find_template(w->awx, "restart", &id, &err), &err, DF_ERR_USER,
                  "several job templates \"restart\", and none in the organization 1");
 }
 
@@ -284,18 +308,18 @@ static void a_template_that_is_not_there_names_the_nearest_ones(void **state)
                 "{\"results\":[{\"name\":\"backup\"},{\"name\":\"restart-nodes\"},"
                 "{\"name\":\"restart-pod\"},{\"name\":\"zz\"},{\"name\":\"restart\"},"
                 "{\"name\":\"bad\\u0007\"},{\"name\":\"reboot-everything-now-please\"}]}");
-    assert_fails(df_awx_find_template(w->awx, "restart-pods", &id, &err), &err, DF_ERR_USER,
+    assert_fails(find_template(w->awx, "restart-pods", &id, &err), &err, DF_ERR_USER,
                  "AWX job template \"restart-pods\" not found; its nearest are \"restart-pod\", "
                  "\"restart-nodes\", \"restart\", \"backup\", \"zz\"");
     assert_asked(w, 1, "GET", "/api/v2/job_templates/", "page_size=200");
     answering_forget(&w->server);
     will_answer(&w->server, 200, "{\"results\":[]}");
-    assert_fails(df_awx_find_template(w->awx, "a", &id, &err), &err, DF_ERR_USER,
+    assert_fails(find_template(w->awx, "a", &id, &err), &err, DF_ERR_USER,
                  "\"a\" not found; its token may see no job template at all");
     answering_forget(&w->server);
     will_answer(&w->server, 200, "{\"results\":[]}");
     will_answer(&w->server, 500, "");
-    assert_fails(df_awx_find_template(w->awx, "a", &id, &err), &err, DF_ERR_USER,
+    assert_fails(find_template(w->awx, "a", &id, &err), &err, DF_ERR_USER,
                  "AWX job template \"a\" not found");
 }
 
@@ -521,6 +545,7 @@ int main(void)
         cmocka_unit_test(an_address_is_a_url_of_http_without_a_user),
         TEST(a_file_of_certificates_that_is_not_there_is_told),
         TEST(a_launch_that_is_not_answered_is_sent_once),
+        TEST(what_awx_refused_or_never_got_it_has_not_done),
         TEST(white_space_around_the_token_is_dropped),
         TEST(an_empty_token_is_refused_before_anything_is_sent),
         TEST(a_token_that_is_refused_is_read_again_once),

@@ -35,7 +35,7 @@ static void a_search_goes_on_in_pages_of_awxs_own_size(void **state)
     will_answer(&w->server, 200,
                 "{\"next\":\"/?page=2\",\"results\":[{\"id\":10,\"organization\":2}]}");
     will_answer(&w->server, 200, "{\"next\":null,\"results\":[{\"id\":20,\"organization\":1}]}");
-    assert_int_equal(df_awx_find_template(w->awx, "a", &id, &err), 0);
+    assert_int_equal(find_template(w->awx, "a", &id, &err), 0);
     assert_int_equal(id, 20);
     assert_asked(w, 0, "GET", "/api/v2/job_templates/", "name=a");
     assert_asked(w, 1, "GET", "/api/v2/job_templates/", "name=a&page=2");
@@ -148,7 +148,7 @@ static void a_page_that_would_fill_the_memory_is_refused(void **state)
                  "more results than its page");
     answering_forget(&w->server);
     will_answer(&w->server, 200, df_buf_str(&large));
-    assert_fails(df_awx_find_template(w->awx, "a", &id, &err), &err, DF_ERR_LIMIT,
+    assert_fails(find_template(w->awx, "a", &id, &err), &err, DF_ERR_LIMIT,
                  "AWX job template search");
 }
 

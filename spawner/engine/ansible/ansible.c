@@ -20,7 +20,8 @@ struct ansible {
     struct df_awx_options awx; /* of all clients */
     struct df_awx_poll *poll;
     bool stop;
-    int64_t quiet_us;     /* as in struct df_awx_call */
+    struct df_awx_gate gate;
+    struct df_awx_lost lost;
     pthread_mutex_t lock; /* guards what follows */
     struct df_awx *idle[IDLE];
     size_t idle_count;
@@ -108,7 +109,7 @@ static struct df_awx_call call_of(struct ansible *a, struct df_awx *awx,
                                 .name_space = a->o.name_space,
                                 .never = a->o.never,
                                 .sees_pipelines = a->o.sees_pipelines,
-                                .quiet_us = &a->quiet_us,
+                                .lost = &a->lost,
                                 .step = step};
 }
 
@@ -199,6 +200,10 @@ static int observe_absent(struct ansible *a, const struct df_engine_step *step,
 {
     const struct df_awx_call c = call_of(a, NULL, step);
     struct df_err why = {0};
+    if (df_awx_tell_lost(&c, o->cause, sizeof(o->cause))) {
+        df_copy(o->reason, sizeof(o->reason), "JobDeleted");
+        return 0;
+    }
     if (!step->workflow.was_locked || df_awx_check_target(&c, &why) == 0)
         return 0;
     if (!df_streq(why.reason, "TargetLocked"))
@@ -264,29 +269,52 @@ static int ansible_result(struct df_engine *e, const struct df_engine_step *step
     return 0;
 }
 
-static int give_output(struct ansible *a, int64_t job, const struct df_output_reader *to,
-                       struct df_err *err)
+/* AWX orders what was printed by its lines, and stores it in any order: while a job runs, a line
+ * may come before others that are there already. *ret_is_whole: nothing comes but at the end. */
+static int read_output(struct df_awx *awx, int64_t job, bool has_ended, struct df_buf *text,
+                       bool *ret_is_whole, struct df_err *err)
+{
+    struct df_awx_events before = {0}, after = {0};
+    if (!has_ended && df_awx_count_events(awx, job, &before, err) < 0)
+        return -1;
+    *ret_is_whole = before.count == before.newest;
+    if (!*ret_is_whole)
+        return 0;
+    if (df_awx_stdout(awx, job, text, err) < 0 ||
+        (!has_ended && df_awx_count_events(awx, job, &after, err) < 0))
+        return -1;
+    *ret_is_whole = after.count == before.count && after.newest == before.newest;
+    return 0;
+}
+
+static int give_output(struct ansible *a, int64_t job, bool has_ended,
+                       const struct df_output_reader *to, struct df_err *err)
 {
     DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
     CLIENT client = {0};
     struct df_err why = {0};
+    bool is_whole = false;
     if (take_client(a, &client, err) < 0)
         return -1;
-    if (df_awx_stdout(client.awx, job, &text, &why) < 0)
+    if (read_output(client.awx, job, has_ended, &text, &is_whole, &why) < 0)
         return why.cls == DF_ERR_NOT_FOUND ? 0 : df_err_pass(err, &why);
-    return to->add(to->arg, df_buf_str(&text), text.len, err);
+    return is_whole ? to->add(to->arg, df_buf_str(&text), text.len, err) : 0;
 }
 
 static int ansible_output(struct df_engine *e, const struct df_engine_step *step,
                           const struct df_output_reader *to, struct df_err *err)
 {
+    struct ansible *a = ansible_of(e);
+    struct df_awx_seen seen;
     int64_t job;
     if (!step->ref)
         return 0;
-    if (job_of(step, &job, err) < 0)
+    if (job_of(step, &job, err) < 0 || see(a, step, &seen, err) < 0)
         return -1;
     int known = to->begin(to->arg, df_json_str(step->ref, "name"), err);
-    return known == 0 ? give_output(ansible_of(e), job, to, err) : known < 0 ? -1 : 0;
+    if (known != 0)
+        return known < 0 ? -1 : 0;
+    return give_output(a, job, df_awx_has_ended(&seen), to, err);
 }
 
 /* ---- cancel, cleanup ---- */
@@ -338,7 +366,7 @@ static int ansible_cleanup(struct df_engine *e, const struct df_engine_step *ste
 static int ansible_watch(struct df_engine *e, struct df_err *err)
 {
     (void)err;
-    df_awx_note_lost(&ansible_of(e)->quiet_us);
+    df_awx_lost_before(&ansible_of(e)->lost);
     return 0;
 }
 
@@ -360,6 +388,8 @@ static void ansible_close(struct df_engine *e)
     while (a->idle_count)
         df_awx_free(a->idle[--a->idle_count]);
     cJSON_Delete(a->cleaned);
+    df_awx_lost_destroy(&a->lost);
+    df_awx_gate_destroy(&a->gate);
     (void)pthread_mutex_destroy(&a->lock);
     free(a);
 }
@@ -373,8 +403,10 @@ static int ansible_release(struct df_engine *e, const struct df_engine_step *ste
     CLIENT client = {0};
     bool has_none =
         step->ref ? !cJSON_GetArraySize(df_json_at(step->ref, "credentials")) : !step->was_created;
-    if (has_none)
+    if (has_none) {
+        df_awx_lost_forget(&a->lost, step->uid);
         return 0;
+    }
     if (take_client(a, &client, err) < 0)
         return -1;
     const struct df_awx_call c = call_of(a, client.awx, step);
@@ -411,10 +443,12 @@ int df_engine_ansible_new(const struct df_ansible_options *o, struct df_engine *
                                   .token = read_token,
                                   .may_write = may_write,
                                   .arg = a,
-                                  .stop = &a->stop},
+                                  .stop = &a->stop,
+                                  .gate = &a->gate},
                           .cleaned = cJSON_CreateObject()};
     (void)pthread_mutex_init(&a->lock, NULL);
-    if (df_check_alloc(a->cleaned, err) < 0 ||
+    df_awx_gate_init(&a->gate);
+    if (df_awx_lost_init(&a->lost, err) < 0 || df_check_alloc(a->cleaned, err) < 0 ||
         df_awx_poll_new(&a->awx, o->notify, o->notify_arg, &a->poll, err) < 0) {
         ansible_close(&a->engine);
         return -1;

@@ -16,6 +16,7 @@
 #define DF_ENGINE_AWX_CLIENT_H
 
 #include "common/json/json.h"
+#include "spawner/engine/ansible/awx_gate.h"
 
 enum {
     DF_AWX_ITEMS = 1000, /* jobs of a template, the newest ones, or templates, that are looked at */
@@ -41,6 +42,7 @@ struct df_awx_options {
     bool (*may_write)(void *arg);
     void *arg;
     const volatile bool *stop; /* ends a request within 100 ms; or NULL */
+    struct df_awx_gate *gate;  /* of all handles for this AWX; or NULL */
 };
 
 /* USER: the URL is empty, not http or https, or has a user in it. */
@@ -53,12 +55,26 @@ static inline void df_cleanup_awx(struct df_awx **a)
 }
 #define DF_AWX DF_CLEANUP(df_cleanup_awx)
 
+/* Of the last call, which failed: AWX may have done it. False: it was not sent, or refused. */
+bool df_awx_may_have_done(const struct df_awx *a);
+
 /* ---- job templates and jobs ---- */
 
+/* What a launch may give it, if AWX tells; else everything. */
+struct df_awx_template {
+    int64_t id;
+    bool takes_variables, takes_credentials; /* "Prompt on launch" */
+    bool has_survey; /* then it takes the variables of the survey all the same */
+};
 /* name: jobTemplateName of engineConfig. USER: it is empty; there is none, with the names that are
  * nearest; or several have the name, and not one of them is of our organization. */
-int df_awx_find_template(struct df_awx *a, const char *name, int64_t *ret_id,
+int df_awx_find_template(struct df_awx *a, const char *name, struct df_awx_template *ret,
                          struct df_err *err) DF_MUST_CHECK;
+
+/* USER: a launch with these variables would ignore some, which the text names, or credentials. A
+ * playbook that lacks them does something else. */
+int df_awx_check_prompts(struct df_awx *a, const struct df_awx_template *t, const cJSON *vars,
+                         bool has_credentials, struct df_err *err) DF_MUST_CHECK;
 
 /* *ret: ids of its credentials, an array; the caller owns it. */
 int df_awx_template_credentials(struct df_awx *a, int64_t template_id, cJSON **ret,
@@ -88,6 +104,14 @@ int df_awx_job(struct df_awx *a, int64_t id, cJSON **ret, int64_t *ret_ahead_us,
                struct df_err *err) DF_MUST_CHECK;
 /* Success as well if the job has ended. */
 int df_awx_cancel(struct df_awx *a, int64_t id, struct df_err *err) DF_MUST_CHECK;
+/* How many events of the job AWX has stored, and the number of the newest. AWX stores them in any
+ * order: if both are the same, and still are when the output was read in between, then it has no
+ * gap that is filled later. */
+struct df_awx_events {
+    int64_t count, newest;
+};
+int df_awx_count_events(struct df_awx *a, int64_t id, struct df_awx_events *ret,
+                        struct df_err *err) DF_MUST_CHECK;
 /* Appends what the job has printed; LIMIT beyond the buffer's cap. NOT_FOUND: nothing yet, or there
  * is no such job. */
 int df_awx_stdout(struct df_awx *a, int64_t id, struct df_buf *to,

@@ -5,6 +5,7 @@
  */
 #include "spawner/engine/ansible/awx_launch.h"
 
+#include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/engine/ansible/awx_credentials.h"
 #include "spawner/engine/ansible/awx_job.h"
@@ -15,6 +16,8 @@
 /* Nobody asks for a start again later than DF_WORKFLOW_TTL_SECONDS after the first time; the rest
  * is for clocks that differ. A template may have thousands of older jobs. */
 #define LOST_JOB_US (INT64_C(86400) * 1000000)
+
+enum { LOOK_S = 10 /* how soon a lost launch is looked for again */ };
 
 /* ---- Secrets and ConfigMaps ---- */
 
@@ -180,8 +183,8 @@ static int create_credential(const struct df_awx_call *c, const char *secret,
     if (delete_old(c, name, &why) == 0 &&
         df_awx_create_credential(c->awx, name, type, s->values, &id, &why) == 0)
         return df_json_append(ids, cJSON_CreateNumber((double)id), err);
-    if (!is_refusal(&why))
-        df_awx_note_lost(c->quiet_us);
+    if (df_awx_may_have_done(c->awx))
+        df_awx_lost_note(c->lost, c->step->uid, DF_AWX_CREDENTIAL);
     (void)df_err_wrap(&why, "create ephemeral credential for secret \"%s\"", secret);
     return df_err_pass(err, &why);
 }
@@ -282,30 +285,30 @@ static int launch(const struct df_awx_call *c, struct launch *l, cJSON **ret_ref
     if (merge_credentials(c, l->template_id, l->ids, &credentials, &is_whole, err) < 0)
         return -1;
     if (df_awx_launch(c->awx, l->template_id, l->vars, credentials, &launched, &why) == 0) {
+        df_awx_lost_forget(c->lost, c->step->uid);
         l->may_run = !launched.ignored[0];
         return l->may_run ? make_ref(c, launched.job, l->ids, ret_ref, err)
                           : refuse_ignored(c, &launched, err);
     }
-    l->may_run = !is_refusal(&why);
+    l->may_run = df_awx_may_have_done(c->awx);
     if (l->may_run)
-        df_awx_note_lost(c->quiet_us);
-    if (l->may_run && why.retry_after_s < DF_AWX_LOST_SECONDS)
-        why.retry_after_s = DF_AWX_LOST_SECONDS;
+        df_awx_lost_note(c->lost, c->step->uid, DF_AWX_LAUNCH);
     if (why.cls == DF_ERR_USER && !is_whole)
         why.cls = DF_ERR_RETRY;
     (void)df_err_wrap(&why, "launch AWX job template %lld", (long long)l->template_id);
     return df_err_pass(err, &why);
 }
 
-static int create_new(const struct df_awx_call *c, int64_t template_id, cJSON **ret_ref,
+static int create_new(const struct df_awx_call *c, const struct df_awx_template *t, cJSON **ret_ref,
                       struct df_err *err)
 {
     DF_JSON cJSON *vars = NULL, *ids = cJSON_CreateArray();
     const struct df_workflow w = df_workflow_of(c->step, NULL);
     struct df_err why = {0};
-    if (df_check_alloc(ids, err) < 0 || make_vars(c, &w, &vars, err) < 0)
+    if (df_check_alloc(ids, err) < 0 || make_vars(c, &w, &vars, err) < 0 ||
+        df_awx_check_prompts(c->awx, t, vars, cJSON_GetArraySize(w.secrets), err) < 0)
         return -1;
-    struct launch l = {template_id, vars, ids, false};
+    struct launch l = {t->id, vars, ids, false};
     if (inject_secrets(c, w.secrets, ids, &why) == 0 && launch(c, &l, ret_ref, &why) == 0)
         return 0;
     /* What stays has our names: the next attempt, or cleanup(), finds it. */
@@ -336,14 +339,36 @@ int df_awx_check_target(const struct df_awx_call *c, struct df_err *err)
  * is gone nobody knows what it has asked for last. */
 static int check_quiet(const struct df_awx_call *c, struct df_err *err)
 {
-    int64_t left_us = __atomic_load_n(c->quiet_us, __ATOMIC_RELAXED) - df_mono_us();
     struct df_err why = {0};
+    int64_t left_us;
+    (void)df_awx_lost_of(c->lost, c->step->uid, &left_us);
     if (!c->step->was_created || left_us <= 0)
         return 0;
     (void)df_fail(&why, DF_ERR_RETRY,
                   "AWX may still work on a launch of this action that was not answered");
-    why.retry_after_s = (int)(left_us / 1000000) + 1;
+    why.retry_after_s = left_us < LOOK_S * INT64_C(1000000) ? (int)(left_us / 1000000) + 1 : LOOK_S;
     return df_err_pass(err, &why);
+}
+
+bool df_awx_tell_lost(const struct df_awx_call *c, char *to, size_t size)
+{
+    int64_t left_us;
+    enum df_awx_loss what = df_awx_lost_of(c->lost, c->step->uid, &left_us);
+    if (what != DF_AWX_LAUNCH && (what != DF_AWX_BEFORE || !c->step->was_created))
+        return false;
+    (void)snprintf(to, size,
+                   "%s, and AWX has no job of it: it may have run, and is not launched again%s. "
+                   "Look in AWX for a job with the variable DAYFLY_UID %s",
+                   what == DF_AWX_LAUNCH ? "AWX did not answer its launch"
+                                         : "the process that asked for it is gone",
+                   what == DF_AWX_LAUNCH ? "" : " yet", c->step->uid);
+    return true;
+}
+
+static int check_lost(const struct df_awx_call *c, struct df_err *err)
+{
+    char told[400];
+    return df_awx_tell_lost(c, told, sizeof(told)) ? df_fail(err, DF_ERR_RETRY, "%s", told) : 0;
 }
 
 /* since_us: 0: ever. *ret: -1: AWX has no job of the step. */
@@ -356,12 +381,15 @@ static int find_job(const struct df_awx_call *c, int64_t template_id, int64_t si
 static int adopt(const struct df_awx_call *c, int64_t job, cJSON **ret_ref, struct df_err *err)
 {
     DF_JSON cJSON *ids = cJSON_CreateArray();
-    return df_check_alloc(ids, err) < 0 || find_credentials(c, ids, err) < 0
-               ? -1
-               : make_ref(c, job, ids, ret_ref, err);
+    if (df_check_alloc(ids, err) < 0 || find_credentials(c, ids, err) < 0 ||
+        make_ref(c, job, ids, ret_ref, err) < 0)
+        return -1;
+    df_awx_lost_forget(c->lost, c->step->uid);
+    return 0;
 }
 
-static int find_template(const struct df_awx_call *c, int64_t *ret, struct df_err *err)
+static int find_template(const struct df_awx_call *c, struct df_awx_template *ret,
+                         struct df_err *err)
 {
     struct df_awx_config config;
     if (df_awx_config_of(df_json_at(c->step->workflow.spec, "engineConfig"), &config, err) < 0)
@@ -373,18 +401,21 @@ static int find_template(const struct df_awx_call *c, int64_t *ret, struct df_er
 
 static int find_or_launch(const struct df_awx_call *c, cJSON **ret_ref, struct df_err *err)
 {
-    int64_t template_id, job;
-    if (find_template(c, &template_id, err) < 0)
+    struct df_awx_template t;
+    int64_t job;
+    if (!c->step->was_created)
+        df_awx_lost_note(c->lost, c->step->uid, DF_AWX_NOTHING);
+    if (find_template(c, &t, err) < 0)
         return -1;
-    if (find_job(c, template_id, df_real_us() - LOST_JOB_US, &job, err) < 0) {
+    if (find_job(c, t.id, df_real_us() - LOST_JOB_US, &job, err) < 0) {
         err->cls = DF_ERR_RETRY;
         return df_err_wrap(err, "look for a job of this action, before one is launched");
     }
     if (job >= 0)
         return adopt(c, job, ret_ref, err);
-    if (check_quiet(c, err) < 0 || df_awx_check_target(c, err) < 0)
+    if (check_lost(c, err) < 0 || check_quiet(c, err) < 0 || df_awx_check_target(c, err) < 0)
         return -1;
-    return create_new(c, template_id, ret_ref, err);
+    return create_new(c, &t, ret_ref, err);
 }
 
 int df_awx_create(const struct df_awx_call *c, cJSON **ret_ref, struct df_err *err)
@@ -403,17 +434,18 @@ int df_awx_create(const struct df_awx_call *c, cJSON **ret_ref, struct df_err *e
 static int cancel_lost_job(const struct df_awx_call *c, struct df_err *err)
 {
     struct df_err why = {0};
-    int64_t template_id, job = -1;
-    if (find_template(c, &template_id, &why) < 0) { /* without a template there is no job of it */
+    struct df_awx_template t;
+    int64_t job = -1;
+    if (find_template(c, &t, &why) < 0) { /* without a template there is no job of it */
         bool is_none = is_refusal(&why) && !df_streq(why.reason, "NotAllowed");
         return is_none ? 0 : df_err_pass(err, &why);
     }
-    if (find_job(c, template_id, 0, &job, err) < 0)
+    if (find_job(c, t.id, 0, &job, err) < 0)
         return -1;
     return job < 0 ? check_quiet(c, err) : df_awx_cancel(c->awx, job, err);
 }
 
-int df_awx_remove(const struct df_awx_call *c, struct df_err *err)
+static int remove_all(const struct df_awx_call *c, struct df_err *err)
 {
     const cJSON *known = df_json_at(c->step->ref, "credentials");
     DF_JSON cJSON *found = NULL;
@@ -423,4 +455,12 @@ int df_awx_remove(const struct df_awx_call *c, struct df_err *err)
         (!c->step->ref && cancel_lost_job(c, err) < 0) || find_credentials(c, found, err) < 0)
         return -1;
     return delete_credentials(c->awx, found, err);
+}
+
+int df_awx_remove(const struct df_awx_call *c, struct df_err *err)
+{
+    if (remove_all(c, err) < 0)
+        return -1;
+    df_awx_lost_forget(c->lost, c->step->uid);
+    return 0;
 }

@@ -10,14 +10,11 @@
 #ifndef DF_ENGINE_AWX_LAUNCH_H
 #define DF_ENGINE_AWX_LAUNCH_H
 
-#include "common/base/clock.h"
 #include "common/kube/kube.h"
 #include "spawner/engine/ansible/awx_client.h"
+#include "spawner/engine/ansible/awx_lost.h"
 #include "spawner/engine/engine.h"
 #include "spawner/model/never.h"
-
-/* AWX may still do what it was asked for and has not answered, but not later than this. */
-#define DF_AWX_LOST_SECONDS 30
 
 /* All borrowed. */
 struct df_awx_call {
@@ -26,24 +23,19 @@ struct df_awx_call {
     const char *name_space; /* of Secrets and ConfigMaps */
     const struct df_never *never;
     bool sees_pipelines; /* the service may look at Tekton's objects */
-    /* Atomic, of the monotonic clock: until then a job that is not found may still come. Also
-     * written here. */
-    int64_t *quiet_us;
+    struct df_awx_lost *lost;
     const struct df_engine_step *step;
 };
-
-/* Something that was asked for has not been answered, whoever asked. */
-static inline void df_awx_note_lost(int64_t *quiet_us)
-{
-    int64_t until_us = df_mono_us() + DF_AWX_LOST_SECONDS * INT64_C(1000000);
-    __atomic_store_n(quiet_us, until_us, __ATOMIC_RELAXED);
-}
 
 /* Finds the job of the step, or launches one. *ret_ref: {kind, name, namespace, uid, credentials},
  * the last one with the ids of those that were made; the caller owns it. USER, with a reason: the
  * step cannot be started. CONFLICT as of df_awx_check_target(). RETRY, SYSTEM: it may have been. A
- * step that was asked for before is launched again only when AWX has had DF_AWX_LOST_SECONDS. */
+ * step that this process has asked for, and AWX may have done, is looked for and not launched
+ * again; one that a process before may have asked for is, after DF_AWX_LOST_SECONDS. */
 int df_awx_create(const struct df_awx_call *c, cJSON **ret_ref, struct df_err *err) DF_MUST_CHECK;
+
+/* True: df_awx_create() does not launch the step again. to: why, for people. */
+bool df_awx_tell_lost(const struct df_awx_call *c, char *to, size_t size);
 
 /* CONFLICT TargetLocked, with the holder as the message: an object of another engine, or of another
  * scheduler, holds the target. They do not see jobs of AWX, so this is one half of a lock only. */
