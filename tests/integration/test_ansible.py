@@ -121,6 +121,49 @@ def test_the_log_has_what_a_job_printed_and_the_message_its_end_also_if_awx_woul
     assert world.home.dayfly("logs", "taskaction/restart").stdout == printed
 
 
+def test_a_line_that_awx_stores_late_is_in_its_place_in_the_log(world):
+    world.ask_ansible("restart")
+    number = world.job()["id"]
+    world.awx.move(number, "running")
+    world.awx.emit(number, 1, "one\n")
+    wait_for("the first line", lambda: world.home.dayfly("logs", "taskaction/restart").stdout == "one\n")
+    before = len(world.awx.asked)
+    world.awx.emit(number, 3, "three\n")
+    wait_for("a look at the gap", lambda: [a for a in world.awx.asked[before:] if "job_events" in a.path])
+    world.awx.emit(number, 2, "two\n")
+    world.awx.move(number, "successful")
+    assert world.ended("restart")["status"]["reason"] == "Completed"
+    assert world.home.dayfly("logs", "taskaction/restart").stdout == "one\ntwo\nthree\n"
+
+
+@pytest.mark.parametrize("template, words", [
+    ({"variables": False}, "it does not take WFE_NAME"), ({"variables": False, "survey": ["ZONE"]}, "or add them to its survey"),
+    ({"choose": False}, "AWX would ignore the Secrets"),
+])
+def test_what_awx_would_ignore_is_refused_before_anything_is_made(world, template, words):
+    world.awx.template("closed", **template)
+    world.namespace.apply(SECRET)
+    world.ask_ansible("restart", engineConfig={**CONFIG, "jobTemplateName": "closed"}, parameters={"ZONE": "eu-1"},
+                      dependencies={"secrets": DEPENDENCIES["secrets"]})
+    status = world.ended("restart")["status"]
+    assert status["reason"] == "InvalidStep" and words in status["message"], status
+    assert not [asked for asked in world.awx.asked if asked.method == "POST"]
+
+
+def test_an_awx_that_does_not_answer_holds_few_threads_and_no_other_workflow(world):
+    world.awx.silent.set()
+    try:
+        for number in range(6):
+            world.ask_ansible(f"restart-{number}", target=f"default/deployment/web-{number}")
+        wait_for("AWX to be asked", lambda: world.awx.waiting)
+        world.ask("another", target="default/deployment/other")
+        assert world.ended("another")["status"]["reason"] == "Completed"
+        assert world.awx.most_waiting < 6  # four, and those that were given up
+    finally:
+        world.awx.silent.clear()
+    wait_for("the jobs", lambda: len(world.awx.jobs) == 6, 120)
+
+
 def test_secrets_and_config_maps_reach_the_job_and_no_credential_stays(world):
     world.namespace.apply(SECRET, CONFIG_MAP)
     world.ask_ansible("restart", dependencies=DEPENDENCIES)
@@ -256,7 +299,7 @@ def test_a_leader_that_is_stopped_before_its_launch_launches_nothing_when_it_goe
     with played.AWX() as awx:
         template = awx.template("restart-pod")
         set_token(namespace, played.TOKEN)
-        world = Replicas(home, namespace, tofu, config=config_of(awx, namespace))
+        world = Replicas(home, namespace, tofu, config={**config_of(awx, namespace), "timeouts": {"pending": "10m"}})
         try:
             world.start()
             awx.break_next("GET", f"job_templates/{template['id']}/jobs/", 2.0)
@@ -265,7 +308,7 @@ def test_a_leader_that_is_stopped_before_its_launch_launches_nothing_when_it_goe
             old = world.leader()
             world.spawners[old].process.send_signal(signal.SIGSTOP)
             wait_for("another leader", lambda: world.leader() != old)
-            wait_for("its launch", lambda: awx.jobs, 120)
+            wait_for("its launch", lambda: awx.jobs, 300)
             world.spawners[old].process.send_signal(signal.SIGCONT)
             assert world.spawners[old].process.wait(timeout=60) == 1
             job, = awx.jobs.values()

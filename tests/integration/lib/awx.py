@@ -27,7 +27,7 @@ PAGE, LARGEST_PAGE = 25, 200  # 7.2, row "lists"
 DISPLAYED = 1048576  # awx/settings/defaults.py, STDOUT_MAX_BYTES_DISPLAY
 
 # What of a document is shown: a job has no result_stdout (7.2, row "job detail"; 1.6), a credential shows no inputs.
-TEMPLATE = ("id", "type", "name", "organization", "ask_variables_on_launch", "ask_credential_on_launch")
+TEMPLATE = ("id", "type", "name", "organization", "ask_variables_on_launch", "ask_credential_on_launch", "survey_enabled")
 JOB = ("id", "type", "name", "status", "failed", "created", "finished", "event_processing_finished", "job_template", "extra_vars")
 TYPE = ("id", "type", "name", "kind", "managed", "inputs", "injectors")
 CREDENTIAL = ("id", "type", "name", "organization", "credential_type")
@@ -71,6 +71,8 @@ class AWX(web.Server):
         self.templates, self.jobs, self.types, self.credentials = {}, {}, {}, {}
         self.last_id = collections.Counter()
         self.asked, self.faults, self.away = [], [], False
+        self.silent = threading.Event()  # set: no request is answered until it is not
+        self.waiting, self.most_waiting = 0, 0  # requests that are not answered, now and ever
         self.run_job = None  # (awx, job): called in a thread for each launched job; None: the test moves it
         for name, kind, fields in (
                 ("Machine", "ssh", ("username", "password")), ("Vault", "vault", ("vault_password",)),
@@ -89,11 +91,11 @@ class AWX(web.Server):
             return kept[self.last_id[what]]
 
     def template(self, name, organization=1, credentials=(), variables=True, choose=True, survey=(), passwords=(), playbook=None):
-        """variables, choose: it asks for variables or credentials on launch. survey: variables that it requires.
+        """variables, choose: it asks for variables or credentials on launch. survey: variables that it requires: it is enabled then.
         playbook: its text; it is really run, and decides how a job ends."""
         return self.add(self.templates, "job_template", name=name, organization=organization,
                         credentials=list(credentials), ask_variables_on_launch=variables,
-                        ask_credential_on_launch=choose, survey=list(survey), passwords=list(passwords), playbook=playbook)
+                        ask_credential_on_launch=choose, survey_enabled=bool(survey), survey=list(survey), passwords=list(passwords), playbook=playbook)
 
     def credential(self, name, credential_type, organization=1, **inputs):
         return self.add(self.credentials, "credential", name=name, organization=organization,
@@ -110,6 +112,14 @@ class AWX(web.Server):
                     job["finished"], job["event_processing_finished"] = now(), stored
                 job["stdout"] = job["stdout"] if stdout is None else stdout
             return job["status"]
+
+    def emit(self, job, number, text):
+        """The event of this number, of a job that runs, is stored: callback receivers store them in any order. The output is
+        in that of their lines (result_stdout_raw_handle in awx/main/models/unified_jobs.py)."""
+        with self.lock:
+            job = self.jobs[job]
+            job["events"][number] = text
+            job["stdout"] = "".join(text for _, text in sorted(job["events"].items()))
 
     def environment(self, job):
         """The variables that the credentials of a job give to its playbook."""
@@ -218,7 +228,7 @@ class AWX(web.Server):
         elif body.get("credentials"):
             credentials = self.check_credentials(template, body["credentials"])
         self.check_needs(template, variables, body)
-        job = self.add(self.jobs, "job", name=template["name"], status="pending", failed=False, stdout=None,
+        job = self.add(self.jobs, "job", name=template["name"], status="pending", failed=False, stdout=None, events={},
                        created=now(), finished=None, event_processing_finished=False,
                        job_template=template["id"], extra_vars=json.dumps(variables), credentials=credentials)
         run = run_playbook if template["playbook"] else self.run_job
@@ -277,6 +287,12 @@ class AWX(web.Server):
                          f"over {DISPLAYED} bytes.")
         return 200, text
 
+    def job_events(self, number, path, query):
+        """JobEventSerializer in awx/api/serializers.py; they are numbered from 1. What was printed at once is one event."""
+        job = self.find(self.jobs, number)
+        events = job["events"] or ({1: job["stdout"]} if job["stdout"] else {})
+        return self.page([{"id": n, "counter": n, "stdout": text} for n, text in events.items()], ("id", "counter", "stdout"), path, query)
+
     # ---- the routes of 4.2, and those that 1.6 adds ----
 
     def act(self, method, path, query, body):
@@ -286,6 +302,10 @@ class AWX(web.Server):
                 return self.page(self.templates.values(), TEMPLATE, path, query)
             case ["POST", "job_templates", number, "launch"]:
                 return self.launch(number, body)
+            case ["GET", "job_templates", number, "survey_spec"]:  # JobTemplateSurveySpec in awx/api/views
+                survey = self.find(self.templates, number)["survey"]
+                return 200, {"name": "", "description": "", "spec": [
+                    {"variable": name, "question_name": name, "type": "text", "required": True} for name in survey]} if survey else {}
             case ["GET", "job_templates", number, "credentials"]:
                 own = [self.credentials[c] for c in self.find(self.templates, number)["credentials"]]
                 return self.page(own, CREDENTIAL, path, query)
@@ -294,6 +314,8 @@ class AWX(web.Server):
                 return self.page(own, JOB, path, query)
             case ["GET", "jobs", number]:
                 return 200, shown(self.find(self.jobs, number), JOB)
+            case ["GET", "jobs", number, "job_events"]:
+                return self.job_events(number, path, query)
             case ["GET", "jobs", number, "stdout"]:
                 return self.stdout(number, query.get("format"))
             case ["POST", "jobs", number, "cancel"]:
@@ -321,6 +343,14 @@ class AWX(web.Server):
             how = self.take_fault(method, split.path)
             if self.away:
                 raise Broken
+            self.waiting += 1
+            self.most_waiting = max(self.waiting, self.most_waiting)
+        try:
+            while self.silent.is_set():
+                time.sleep(0.05)
+        finally:
+            with self.lock:
+                self.waiting -= 1
         if isinstance(how, float):
             time.sleep(how)
         if isinstance(how, int):
@@ -415,6 +445,7 @@ def ask_for_jobs(awx, ephemeral):
     status, job = ask(awx, "POST", "job_templates/1/launch/", {**variables, "credentials": [machine, ephemeral]})
     assert (status, job["ignored_fields"]) == (201, {}) and awx.environment(job["id"]) == {"KUBERNAUT_SECRET_S_KEY": "value"}
     assert ask(awx, "POST", "job_templates/2/launch/", variables)[1]["ignored_fields"] == variables
+    assert [q["variable"] for q in ask(awx, "GET", "job_templates/3/survey_spec/")[1]["spec"]] == ["region"]
     assert ask(awx, "POST", "job_templates/3/launch/")[1] == {"variables_needed_to_start": ["'region' value missing"]}
     assert "passwords_needed_to_start" in ask(awx, "POST", "job_templates/3/launch/", {"extra_vars": {"region": "x"}})[1]
     assert ask(awx, "GET", "jobs/1/stdout/?format=txt")[0] == 404
@@ -424,6 +455,7 @@ def ask_for_jobs(awx, ephemeral):
     assert ask(awx, "GET", "jobs/1/stdout/?format=txt")[1].startswith("Standard Output too large to display (1048577 bytes)")
     assert len(ask(awx, "GET", "jobs/1/stdout/?format=txt_download")[1]) == DISPLAYED + 1
     assert "result_stdout" not in ask(awx, "GET", "jobs/1/")[1]
+    assert ask(awx, "GET", "jobs/1/job_events/?order_by=-counter&page_size=1")[1]["count"] == 1
     assert [ask(awx, "POST", "jobs/1/cancel/")[0] for _ in range(2)] == [202, 405]
     newest = ask(awx, "GET", "job_templates/1/jobs/?order_by=-id")[1]["results"][0]
     assert json.loads(newest["extra_vars"]) == variables["extra_vars"]
