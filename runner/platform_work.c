@@ -15,6 +15,9 @@
 
 enum { ENDED_LATE = 4 }; /* exit code, docs/platform.md */
 
+/* EXPECTED_COMMIT of an apply whose plan could not read the repository: no commit is called so. */
+#define UNKNOWN_COMMIT "unknown to the plan"
+
 /* One call of the program. */
 struct call {
     const char *action; /* "deploy", "teardown" */
@@ -81,7 +84,10 @@ static int set_variables(struct df_context *c, const struct call *call, const ch
         (void)df_strs_set_env(env, "LOG_FORMAT", "text");
     (void)df_strs_set_env(env, "REPORT_PATH", report);
     (void)df_strs_set_env(env, "DRY_RUN", call->plan ? "false" : "true");
-    (void)df_strs_set_env(env, "EXPECTED_COMMIT", commit ? commit : "");
+    (void)df_strs_set_env(env, "EXPECTED_COMMIT",
+                          commit       ? commit
+                          : call->plan ? UNKNOWN_COMMIT
+                                       : "");
     (void)df_strs_set_env(env, "TEARDOWN_CONFIRMATION", call->plan ? confirmation : "");
     return df_strs_check(env, err);
 }
@@ -199,6 +205,20 @@ static int store(struct df_context *c, const struct call *call, struct df_err *e
     return df_plan_bundle_store(c, header, parts, DF_ARRAY_SIZE(parts), err);
 }
 
+/* A deploy that has nothing to write waits for nothing, as one would that failed before. */
+static void note_health(struct df_context *c, const struct call *call)
+{
+    const cJSON *component;
+    cJSON_ArrayForEach (component, df_json_at(call->report, "components")) {
+        const char *health = df_json_str(component, "health");
+        if (!df_str_empty(health) && !df_streq(health, "Healthy"))
+            (void)df_output_note(c->output,
+                                 "dayfly: nothing is to be written, but %s is %s: "
+                                 "`dayfly run EXECUTOR --action validate` says why",
+                                 df_json_text(component, "name"), health);
+    }
+}
+
 static int plan(struct df_context *c, struct df_err *err)
 {
     CALL call = {.action = c->destroys ? "teardown" : "deploy"};
@@ -208,13 +228,18 @@ static int plan(struct df_context *c, struct df_err *err)
         keep_report(c, &call);
     if (call.code != 0)
         return fail(c, &call, "PlanFailed", err);
-    if (df_json_add_bool(c->result, "hasChanges", writes(&call), err) < 0)
+    /* What a teardown finds besides the components, its dry run does not look for: one that was
+     * killed has left namespaces, credentials, Argo CD. */
+    bool goes_on = writes(&call) || c->destroys;
+    if (df_json_add_bool(c->result, "hasChanges", goes_on, err) < 0)
         return -1;
-    if (!writes(&call)) {
+    if (!goes_on) {
+        note_health(c, &call);
         df_context_set_outcome(c, "NoChanges", "no changes");
         return 0;
     }
-    df_context_set_outcome(c, "Planned", "%lld components to change", changed(&call));
+    df_context_set_outcome(c, "Planned", "%lld components to %s", changed(&call),
+                           c->destroys ? "remove, and what is left of the platform" : "change");
     return store(c, &call, err);
 }
 

@@ -66,8 +66,9 @@ def test_a_run_deploys_the_platform_and_the_next_one_finds_nothing_to_do(plant):
     report = plant.report()
     SCHEMA.validate(report)
     assert [c["state"] for c in report["components"]] == ["Done", "Done"] and not report["summary"]["dryRun"]
-    plant.run("--auto-approve")
+    second = plant.run("--auto-approve")
     assert (plant.last()["phase"], plant.last()["reason"]) == ("Succeeded", "NoChanges")
+    assert "Outputs:" not in second.stdout  # the whole report
     assert plant.home.json("get", "executor", "plant")["status"]["mayHoldResources"] is True
 
 
@@ -119,6 +120,18 @@ def test_a_destroy_tears_down_what_was_deployed(plant):
     assert (plant.last()["phase"], plant.last()["reason"]) == ("Succeeded", "Destroyed")
     assert plant.ground.names("application", NAMESPACE) == []
     plant.home.dayfly("delete", "executor", "plant")
+
+
+def test_a_destroy_removes_what_an_earlier_one_has_left(plant):
+    """The Applications are gone, and nothing else: as after a teardown that was killed."""
+    plant.run("--auto-approve")
+    plant.ground.remove_applications()
+    assert plant.ground.get("namespace", plant.platform.space("one"))
+    plant.run("--action", "destroy", "--no-wait")
+    assert (plant.last()["phase"], plant.last()["planSummary"]["destroy"]) == ("WaitingApproval", 0)
+    plant.home.dayfly("approve", "plant-2", timeout=200)
+    assert (plant.last()["phase"], plant.last()["reason"]) == ("Succeeded", "Destroyed")
+    plant.ground.wait_gone("namespace", plant.platform.space("one"))
 
 
 def test_a_platform_is_validated_on_demand(plant):
@@ -185,8 +198,86 @@ def test_variables_of_a_module_are_refused(plant, arguments):
     assert refused.returncode and "executor plant is a platform" in refused.stderr, refused.stderr
 
 
-def test_commands_on_a_state_are_refused(plant):
-    plant.run("--no-wait")
-    plant.home.dayfly("cancel", "plant-1")
-    refused = plant.home.dayfly("state", "rm", "plant", "a.b", code=None)
-    assert refused.returncode and "it has no state" in refused.stderr, refused.stderr
+def test_a_plan_that_knew_no_commit_is_not_deployed(plant):
+    """Its repository was away: what was approved then is not what a branch leads to later."""
+    plant.ground.site.stop()
+    try:
+        plant.run("--no-wait")
+    finally:
+        plant.ground.site.start()
+    assert plant.last()["phase"] == "WaitingApproval"
+    mark = plant.ground.mark()
+    refused = plant.home.dayfly("approve", "plant-1", code=1, timeout=200)
+    assert plant.last()["reason"] == "PlanStale" and "and not unknown to the plan" in plant.last()["message"], refused.stderr
+    assert writes(plant.ground.audit(mark, user="dayfly")) == []
+
+
+@pytest.fixture
+def bare(home):
+    """A user with a folder of a platform, whose cluster nobody has seen."""
+    config = home.module("bare", "", **{"environment.yaml": yaml.safe_dump(
+        {"name": "bare", "domain": "plant.example", "gitRepository": "https://git.example/platform.git", "gitRevision": "main"})})
+    (config / "main.tf").unlink()
+    return home
+
+
+def run_bare(home, *args, code=1, **kwargs):
+    return home.dayfly("run", home.directory / "bare", "--tool", "platform", "--env", "ENVIRONMENT=staging", "--env", "TARGET_SCOPE=platform",
+                       "--env", "KUBECONFIG_PATH=/nowhere/kubeconfig", *args, code=code, **kwargs)
+
+
+def test_the_variables_of_a_platform_are_shown_and_the_tools_configuration_stays_at_home(bare):
+    (bare.bin / "dayfly-platform").symlink_to(BUILD / "dayfly-platform")
+    ran = run_bare(bare, env={"TF_CLI_CONFIG_FILE": "/nowhere/tofurc"})
+    assert "dayfly-platform deploy: KUBECONFIG_PATH: open /nowhere/kubeconfig: No such file" in ran.stdout, ran.stdout
+    assert "TF_CLI_CONFIG_FILE" not in ran.stderr, ran.stderr
+
+
+def test_without_the_program_a_step_says_how_to_have_it(bare):
+    ran = run_bare(bare)
+    assert "ToolMissing: no platform is here" in ran.stdout and "dayfly-platform comes with dayfly" in ran.stdout, ran.stdout
+    assert "No OpenTofu, Terraform or dayfly-platform" in bare.dayfly("why", "bare-1").stdout
+
+
+def play(home, report, code=0):
+    """A dayfly-platform that ends with this report, and says which variables it got."""
+    (home.directory / "report").write_text(json.dumps({"components": [], "failures": [], "metrics": {"writes": 0}, **report}))
+    (home.bin / "dayfly-platform").write_text(f"""#!/bin/sh
+[ $1 != version ] || exec {BUILD}/dayfly-platform version
+echo "$1 DRY_RUN=$DRY_RUN EXPECTED_COMMIT=$EXPECTED_COMMIT."
+cat {home.directory}/report >$REPORT_PATH
+exit {code}
+""")
+    (home.bin / "dayfly-platform").chmod(0o755)
+
+
+SUMMARY = {"name": "bare", "environment": "staging", "status": "success"}
+
+
+def test_an_apply_expects_the_commit_of_its_plan_and_none_if_that_knew_none(bare):
+    play(bare, {"summary": {**SUMMARY, "commit": "a" * 40}, "metrics": {"writes": 1}})
+    assert f"deploy DRY_RUN=false EXPECTED_COMMIT={'a' * 40}." in run_bare(bare, "--auto-approve", code=0).stdout
+    play(bare, {"summary": SUMMARY, "metrics": {"writes": 1}})
+    assert "deploy DRY_RUN=false EXPECTED_COMMIT=unknown to the plan." in run_bare(bare, "--auto-approve", code=0).stdout
+
+
+def test_a_destroy_goes_on_also_if_no_component_is_left(bare):
+    play(bare, {"summary": SUMMARY, "metrics": {"writes": 1}})
+    run_bare(bare, "--auto-approve", code=0)
+    play(bare, {"summary": SUMMARY})
+    ran = run_bare(bare, "--action", "destroy", "--auto-approve", code=0)
+    assert "teardown DRY_RUN=true" in ran.stdout and "teardown DRY_RUN=false" in ran.stdout, ran.stdout
+
+
+def test_a_deploy_without_changes_names_what_is_not_healthy(bare):
+    play(bare, {"summary": SUMMARY, "components": [{"name": "one", "health": "Degraded"}, {"name": "two", "health": "Healthy"}]})
+    ran = run_bare(bare, code=0)
+    assert "nothing is to be written, but one is Degraded" in ran.stdout and "two is" not in ran.stdout, ran.stdout
+    assert "Outputs:" not in ran.stdout
+
+
+@pytest.mark.parametrize("command", [("rm", "bare", "a.b"), ("list", "bare"), ("pull", "bare")])
+def test_commands_on_a_state_are_refused(bare, command):
+    run_bare(bare)
+    refused = bare.dayfly("state", *command, code=None)
+    assert refused.returncode and "executor bare is a platform: it has no state to work on" in refused.stderr, refused.stderr
