@@ -300,6 +300,11 @@ int df_release_fetch(const struct df_tool_request *r, const struct df_constraint
 {
     const char *name = df_tool_kind_name(r->kind);
     const char *index = df_json_str(df_json_at(r->tools, "index"), name);
+    if (r->kind == DF_TOOL_PLATFORM)
+        return df_fail(err, DF_ERR_NOT_FOUND,
+                       "%s comes with dayfly and is not downloaded: put it into PATH or "
+                       "tools.directories; in pods take a runner's image that has it",
+                       df_tool_kind_program(r->kind));
     if (df_str_empty(index))
         return df_fail(err, DF_ERR_NOT_FOUND,
                        "none is downloaded: tools.index.%s is not configured", name);

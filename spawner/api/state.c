@@ -6,6 +6,7 @@
 #include "spawner/api/state.h"
 #include "common/crypto/crypto.h"
 #include "spawner/api/handlers.h"
+#include "spawner/model/platform.h"
 #include "spawner/steps/lock_holder.h"
 #include "spawner/steps/steps.h"
 
@@ -44,6 +45,8 @@ static char *describe_storage(const cJSON *executor, const char *type)
 static int fail_elsewhere(const cJSON *executor, const char *type, struct df_err *err)
 {
     const char *name = df_json_str(executor, "metadata.name");
+    if (df_platform_is(executor))
+        return df_platform_refuse_state(executor, err);
     DF_FREE char *where = describe_storage(executor, type);
     if (!where)
         return df_fail_oom(err);

@@ -11,6 +11,7 @@
 #include "common/base/parse.h"
 #include "common/providers/cli_file.h"
 #include "spawner/model/model.h"
+#include "spawner/model/platform.h"
 #include "spawner/model/secret_forms.h"
 
 #define TF_VAR "TF_VAR_"
@@ -86,6 +87,12 @@ static const char *const plain_names[] = {
     "DATADOG_HOST",
     "SCW_DEFAULT_*",
     "TF_VAR_*",
+    /* of a platform */
+    "ENVIRONMENT",
+    "KUBECONFIG_PATH",
+    "TARGET_SCOPE",
+    "PV_POLICY",
+    "ACTION_TIMEOUT",
 };
 
 static bool is_plain(const char *name)
@@ -438,7 +445,7 @@ static int give_cli_text(struct caller *c, const struct df_cli_file *f, struct d
 static int give_cli_file(struct caller *c, const struct df_config *config, struct df_err *err)
 {
     DF_CLI_FILE struct df_cli_file f = {0};
-    if (!c->cli_file && !config->caller_files)
+    if ((!c->cli_file && !config->caller_files) || df_platform_is(c->executor))
         return 0;
     if (df_cli_file_read(is_terraform(c), c->cli_file, &f, err) < 0)
         return df_err_wrap(err, "the tool's configuration (--no-env passes nothing)");

@@ -59,9 +59,11 @@ const struct df_reason df_reasons[] = {
     {"NoConfiguration", "The folder has no configuration; nothing was planned.",
      "Correct --folder or spec.source.folder, or restore the files. Without configuration only a "
      "destroy works: it removes what the state holds."},
-    {"ToolMissing", "No OpenTofu or Terraform of the requested version was found or downloaded.",
+    {"ToolMissing",
+     "No OpenTofu, Terraform or dayfly-platform of the requested version was found or downloaded.",
      "Put one in PATH or in tools.directories, set spec.runtime (`dayfly run --tool terraform`), "
-     "or configure tools.index."},
+     "or configure tools.index. A platform in pods needs a runner's image with dayfly-platform "
+     "(docs/platform.md)."},
     {"ToolChecksum",
      "A tool does not have the checksum that its release states, or was changed in the cache.",
      "Do not use that file. After a download check tools.index, and proxies between this machine "
@@ -71,10 +73,9 @@ const struct df_reason df_reasons[] = {
     {"LockFileChanged", "The provider lock file is not the one that the plan was created with.",
      "Commit .terraform.lock.hcl with the module, then run again."},
     {"PlanStale",
-     "The state has changed since the plan was made, by somebody outside of dayfly or by a command "
-     "on "
-     "the state; nothing was applied.",
-     "Run again: a new plan uses the present state."},
+     "Since the plan was made the state has changed, by somebody outside of dayfly or by a command "
+     "on the state; or the branch of a platform has moved. Nothing was applied.",
+     "Run again: a new plan uses what is there now."},
     {"BackendInModule", "The module itself configures where its state is, and that is not dayfly.",
      NULL},
     {"BackendMissing", "The storage type is module, but the module has no persistent backend.",
@@ -93,11 +94,11 @@ const struct df_reason df_reasons[] = {
      "shell (docs/variables.md); with a service use --env NAME. Keep them with `dayfly secret set` "
      "and spec.integrations."},
     {"PlanFailed", "The plan failed; nothing was changed.",
-     "The log names the file and line. Correct the module or its variables, then run again."},
+     "The log names what is wrong, and where. Correct it, or the variables, then run again."},
     {"ApplyFailed",
-     "The apply failed. What it had finished before is in the state unless the message says "
-     "otherwise.",
-     "Read the log, correct the cause and run again: the new plan starts from the present state."},
+     "The apply failed. What it had finished before stays, and is in the state of a module unless "
+     "the message says otherwise.",
+     "Read the log, correct the cause and run again: the new plan starts from what is there now."},
     {"ValidationFailed", "The platform is not healthy, or breaks its rules.",
      "The log and `dayfly outputs EXECUTOR report` name the components, why, and what helps."},
     {"StateCommandFailed", "A command on the state failed.",

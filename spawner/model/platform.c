@@ -30,7 +30,8 @@ static void check_secrets(const cJSON *doc, const struct df_path *spec, struct d
     int at = 0;
     cJSON_ArrayForEach (secret, df_json_at(doc, "spec.secrets")) {
         const struct df_path item = {&secrets, NULL, at++}, as = {&item, "as", 0};
-        if (df_streq(df_json_str(secret, "as"), "variable"))
+        const char *form = df_json_str(secret, "as");
+        if (!form || df_streq(form, "variable"))
             df_fault(f, &as, "must be env or file: a platform has no variables");
     }
 }
@@ -71,6 +72,13 @@ static int check_module_run(const cJSON *run, const cJSON *executor, struct df_e
                           df_json_str(executor, "metadata.name"));
 }
 
+int df_platform_refuse_state(const cJSON *executor, struct df_err *err)
+{
+    return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
+                          "executor %s is a platform: it has no state to work on",
+                          df_json_str(executor, "metadata.name"));
+}
+
 int df_platform_check_run(const cJSON *run, const cJSON *secrets, const cJSON *executor,
                           struct df_err *err)
 {
@@ -85,9 +93,7 @@ int df_platform_check_run(const cJSON *run, const cJSON *secrets, const cJSON *e
         return refuse("variables and their files", executor, "which has none", err);
     if (df_json_at(spec, "runtime.name"))
         return refuse("spec.runtime.name", executor, "which another tool cannot plan", err);
-    if (df_streq(df_json_str(spec, "action"), df_action_name(DF_ACTION_STATE)))
-        return df_fail_reason(err, DF_ERR_CONFLICT, "WrongState",
-                              "executor %s is a platform: it has no state to work on",
-                              df_json_str(executor, "metadata.name"));
-    return 0;
+    return df_streq(df_json_str(spec, "action"), df_action_name(DF_ACTION_STATE))
+               ? df_platform_refuse_state(executor, err)
+               : 0;
 }

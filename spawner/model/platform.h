@@ -19,4 +19,7 @@ void df_platform_check_executor(const cJSON *doc, const cJSON *old, const struct
 int df_platform_check_run(const cJSON *run, const cJSON *secrets, const cJSON *executor,
                           struct df_err *err) DF_MUST_CHECK;
 
+/* Fails: what was asked for is about a state. CONFLICT WrongState. */
+int df_platform_refuse_state(const cJSON *executor, struct df_err *err) DF_MUST_CHECK;
+
 #endif

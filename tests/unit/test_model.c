@@ -204,6 +204,8 @@ static const struct {
      "spec.storage.type: must be module: a platform has no state"},
     {"'runtime':{'name':'platform'},'secrets':[{'name':'git','as':'variable'}]",
      "spec.secrets[0].as: must be env or file"},
+    {"'runtime':{'name':'platform'},'secrets':[{'name':'git'}]",
+     "spec.secrets[0].as: must be env or file"},
     {"'runtime':{'name':null}", "spec.runtime.name: must be a string and is null; leave it out"},
     {"'runtime':{'version':'1.12.6'}", NULL},
     {"'runtime':{'version':'>= 1.8, < 2.0'}", NULL},

@@ -140,11 +140,13 @@ static void add_how(const cJSON *run, const cJSON *tasks, const char *note, stru
         (void)df_buf_addf(out, "  `dayfly why %s` says more.\n", df_json_str(run, "metadata.name"));
 }
 
-/* True if the run had no apply, at whose end the tool would have printed the outputs. */
+/* True if the run had no apply, at whose end the tool would have printed the outputs. The only
+ * output of a platform is its report, as long as its components are many. */
 static bool shows_outputs(const cJSON *run)
 {
     return df_streq(df_json_str(run, "status.reason"), "NoChanges") &&
-           df_streq(df_json_str(run, "spec.action"), "provision");
+           df_streq(df_json_str(run, "spec.action"), "provision") &&
+           !df_streq(df_json_str(run, "status.tool.name"), "platform");
 }
 
 static int print_text(const cJSON *run, const cJSON *tasks, const cJSON *outputs, const char *note,
