@@ -212,8 +212,9 @@ static bool has_changes(const struct df_run_view *v)
 static struct df_run_verdict finish_planned(const struct df_run_view *v,
                                             const struct df_recipe *recipe)
 {
+    bool is_idle = recipe->idle_reason && !has_changes(v);
     struct df_run_verdict end =
-        finish_run("Succeeded", has_changes(v) ? recipe->reason : recipe->idle_reason, NULL);
+        finish_run("Succeeded", is_idle ? recipe->idle_reason : recipe->reason, NULL);
     char words[256];
     df_errored_words(v->executor, words, sizeof(words));
     if (words[0])
