@@ -1,6 +1,6 @@
 /*
- * jwk.c - reads the RSA, P-256 and Ed25519 keys of a JSON Web Key Set into OpenSSL keys; keys that are not
- * for signatures or not supported are skipped. Read df_jwk_set_parse() first.
+ * jwk.c - reads the RSA, P-256 and Ed25519 keys of a JSON Web Key Set into OpenSSL keys; keys that
+ * are not for signatures or not supported are skipped. Read df_jwk_set_parse() first.
  */
 #include "common/crypto/jwk.h"
 

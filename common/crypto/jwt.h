@@ -1,6 +1,6 @@
 /*
- * jwt.h - signed tokens (RFC 7519) of RS256, ES256 and EdDSA, verified offline against a set of public
- * keys (RFC 7517), or signed; and those of a secret that both sides have. Pure: no clock, no
+ * jwt.h - signed tokens (RFC 7519) of RS256, ES256 and EdDSA, verified offline against a set of
+ * public keys (RFC 7517), or signed; and those of a secret that both sides have. Pure: no clock, no
  * network; jwks.h brings the keys.
  *
  * The algorithm is bound to the kind of the key that the token names, or to the secret: `none`, an

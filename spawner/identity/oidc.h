@@ -1,8 +1,8 @@
 /*
- * oidc.h - people with tokens of an OpenID provider (OpenID Connect Core 1.0): the JWT is the bearer
- * token of their requests, verified offline with the provider's keys, which its discovery document
- * leads to (OpenID Connect Discovery 1.0). Claims and prefixes are those of kube-apiserver's
- * --oidc-* flags. Thread rule: any thread.
+ * oidc.h - people with tokens of an OpenID provider (OpenID Connect Core 1.0): the JWT is the
+ * bearer token of their requests, verified offline with the provider's keys, which its discovery
+ * document leads to (OpenID Connect Discovery 1.0). Claims and prefixes are those of
+ * kube-apiserver's --oidc-* flags. Thread rule: any thread.
  */
 #ifndef DF_IDENTITY_OIDC_H
 #define DF_IDENTITY_OIDC_H
@@ -16,7 +16,8 @@ struct df_oidc; /* opaque */
 int df_oidc_new(const struct df_openid *p, struct df_oidc **ret, struct df_err *err) DF_MUST_CHECK;
 void df_oidc_free(struct df_oidc *o); /* NULL is fine */
 
-/* Does the provider answer, and name itself as configured? Fetches its keys. Class USER or RETRY. */
+/* Does the provider answer, and name itself as configured? Fetches its keys. Class USER or
+ * RETRY. */
 int df_oidc_ask(struct df_oidc *o, struct df_err *err) DF_MUST_CHECK;
 
 /* True if the token says that it is of this issuer. Verifies nothing. */

@@ -21,8 +21,8 @@ struct df_openid {
     char *groups_prefix; /* before each group; NULL: nothing */
 };
 
-/* Checks auth.grants, {name: {to: {users, groups}, on: {all}, preset}}. Class USER: the message names
- * every fault with its path. */
+/* Checks auth.grants, {name: {to: {users, groups}, on: {all}, preset}}. Class USER: the message
+ * names every fault with its path. */
 int df_grants_check(cJSON *grants, struct df_err *err);
 
 /* The highest role that the grants (NULL: none) give this user with these groups, an array of
