@@ -15,6 +15,7 @@ import pytest
 
 from lib import dayfly
 from lib.executor import chart_objects
+from lib.registry import Registry
 
 MB = 1000 * 1000
 VERSION = (dayfly.ROOT / "VERSION").read_text().strip()
@@ -216,6 +217,45 @@ def test_two_builds_of_one_commit_are_the_same_image(images, tmp_path):
         manifest = json.loads(subprocess.run(["tar", "-xOf", again / f"{name}.tar", "index.json"], capture_output=True,
                                              check=True).stdout)
         assert manifest["manifests"][0]["digest"] == image.index["manifests"][0]["digest"]
+
+
+def keep(parts, document):
+    """Puts a document among the blobs; what refers to it."""
+    data = json.dumps(document).encode()
+    digest = hashlib.sha256(data).hexdigest()
+    (parts / "blobs/sha256" / digest).write_bytes(data)
+    return {"digest": f"sha256:{digest}", "size": len(data)}
+
+
+def pack(image, architecture, parts, archive):
+    """An archive as `ARCH=… images/build` leaves it, but for its programs: they are those of this machine."""
+    shutil.copytree(image.parts, parts)
+    manifest = image.blob(image.index["manifests"][0])
+    manifest["config"].update(keep(parts, {**image.config, "architecture": architecture}))
+    entry = {**image.index["manifests"][0], **keep(parts, manifest)}
+    (parts / "index.json").write_text(json.dumps({**image.index, "manifests": [entry]}))
+    archive.parent.mkdir(parents=True)
+    subprocess.run(["tar", "-cf", archive, "-C", parts, *os.listdir(parts)], check=True)
+
+
+def test_what_was_built_for_two_architectures_is_pushed_as_one_image(images, tmp_path):
+    tree = tmp_path / "tree"
+    shutil.copytree(dayfly.ROOT / "images", tree / "images")
+    shutil.copy(dayfly.ROOT / "VERSION", tree)
+    here = images["platform"].config["architecture"]
+    for one in ("amd64", "arm64"):
+        pack(images["platform"], one, tmp_path / one, tree / ("build" if one == here else f"build/{one}") / "images/platform.tar")
+    subprocess.run([tree / "images/index", "platform"], check=True)
+    with Registry() as registry:
+        env = {**os.environ, "PLATFORM_IMG": f"{registry.address}/x/dayfly-platform:7"}
+        subprocess.run([tree / "images/push", "platform", "--tls-verify=false"], env=env, check=True)
+        place = "/v2/x/dayfly-platform/manifests/"
+        entries = json.loads(registry.manifests[f"{place}7"])["manifests"]
+        assert [entry["platform"] for entry in entries] == [{"architecture": one, "os": "linux"} for one in ("amd64", "arm64")]
+        for entry in entries:
+            manifest = json.loads(registry.manifests[place + entry["digest"]])
+            assert json.loads(registry.blobs[manifest["config"]["digest"]])["architecture"] == entry["platform"]["architecture"]
+            assert {layer["digest"] for layer in manifest["layers"]} <= set(registry.blobs)
 
 
 def test_the_programs_start_with_a_read_only_root(images):
