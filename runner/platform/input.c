@@ -210,16 +210,16 @@ void df_input_check_health(const struct df_platform_input *in, const struct df_d
 
 /* ---- secrets ---- */
 
+#define REGISTRY_FILE "registry/.dockerconfigjson"
 static const struct {
     const char *file, *partner; /* one without the other is of no use */
-    uint32_t offset;            /* of the path's member, or DF_SHAPE_NOWHERE */
 } secrets[] = {
-    {"git/username", "git/password", DF_SHAPE_NOWHERE},
-    {"git/password", "git/username", DF_SHAPE_NOWHERE},
-    {"git/ssh-privatekey", "git/known_hosts", DF_SHAPE_NOWHERE},
-    {"git/known_hosts", "git/ssh-privatekey", DF_SHAPE_NOWHERE},
-    {"registry/.dockerconfigjson", NULL, IN(registry_file)},
-    {"argocd/token", NULL, IN(argocd_token_file)},
+    {"git/username", "git/password"},
+    {"git/password", "git/username"},
+    {"git/ssh-privatekey", "git/known_hosts"},
+    {"git/known_hosts", "git/ssh-privatekey"},
+    {REGISTRY_FILE, NULL},
+    {"argocd/token", NULL}, /* checked and not read: nobody asks Argo CD's API */
 };
 
 /* partner: its name below the directory, or NULL. */
@@ -245,8 +245,8 @@ static void read_secrets(const char *dir, struct df_platform_input *in, struct d
         if (!path || !df_fs_exists(path))
             continue;
         check_secret(path, dir, secrets[i].partner, faults);
-        if (secrets[i].offset != DF_SHAPE_NOWHERE)
-            df_faults_keep(faults, (char **)((char *)in + secrets[i].offset), path);
+        if (df_streq(secrets[i].file, REGISTRY_FILE))
+            df_faults_keep(faults, &in->registry_file, path);
     }
 }
 
@@ -320,7 +320,6 @@ void df_input_free(struct df_platform_input *in)
                     &in->dag_path,
                     &in->secrets_dir,
                     &in->manifests_dir,
-                    &in->argocd_token_file,
                     &in->registry_file};
     for (size_t i = 0; i < DF_ARRAY_SIZE(all); i++)
         free(*all[i]);

@@ -59,7 +59,7 @@ struct df_platform_input {
 
     /* Paths of secrets and folders; NULL: not mounted. */
     char *secrets_dir, *manifests_dir;
-    char *argocd_token_file, *registry_file; /* below secrets_dir */
+    char *registry_file; /* below secrets_dir */
 
     struct df_kube_config kube;
 };

@@ -414,7 +414,6 @@ static void secrets_are_found_as_files(void **state)
     assert_good(&w);
     assert_string_equal(w.in.secrets_dir, w.secrets);
     assert_true(df_ends_with(w.in.registry_file, "/secrets/registry/.dockerconfigjson"));
-    assert_true(df_ends_with(w.in.argocd_token_file, "/secrets/argocd/token"));
 }
 
 static void each_fault_of_a_secret_is_named(void **state)
