@@ -54,7 +54,8 @@ int df_application_make(const struct df_platform_input *in, const struct df_node
                         struct df_err *err)
 {
     cJSON *labels =
-        df_json_object(DF_STR(DF_LABEL_ENVIRONMENT, in->name), DF_STR(DF_LABEL_STACK, node->stack));
+        df_json_object(DF_STR(DF_LABEL_ENVIRONMENT, in->name), DF_STR(DF_LABEL_STACK, node->stack),
+                       DF_STR(DF_LABEL_TIER, in->environment));
     cJSON *metadata =
         df_json_object(DF_STR("name", node->name), DF_STR("namespace", in->argocd_namespace),
                        DF_ITEM("labels", labels));

@@ -14,6 +14,7 @@
 extern const struct df_kube_resource df_applications;
 
 #define DF_LABEL_STACK "dayfly.dev/stack"
+#define DF_LABEL_TIER "dayfly.dev/tier" /* the variable ENVIRONMENT */
 #define DF_TRACE_ANNOTATION "dayfly.dev/trace-id"
 #define DF_SPAN_ANNOTATION "dayfly.dev/span-id"
 #define DF_ARGO_FINALIZER "resources-finalizer.argocd.argoproj.io"

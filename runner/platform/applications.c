@@ -12,6 +12,7 @@
 #include "common/base/log.h"
 #include "common/kube/cache.h"
 #include "runner/platform/application.h"
+#include "runner/platform/lists.h"
 
 #define FIRST_LIST_MS 60000
 
@@ -59,6 +60,33 @@ static int start_cache(struct df_applications *a, struct df_err *err)
     if (df_kube_cache_start(a->platform->kube, &options, &a->cache, err) < 0)
         return -1;
     return df_kube_cache_wait(a->cache, FIRST_LIST_MS, df_stop_flag(a->platform->stop), err);
+}
+
+int df_applications_check_tier(struct df_platform *p, struct df_err *err)
+{
+    const struct df_platform_input *in = p->in;
+    const struct df_kube_at at = {.resource = &df_applications,
+                                  .name_space = in->argocd_namespace,
+                                  .metadata_only = true,
+                                  .stop = df_stop_flag(p->stop)};
+    DF_FREE char *labels =
+        df_strf(DF_LABEL_ENVIRONMENT "=%s," DF_LABEL_TIER "," DF_LABEL_TIER "!=%s", in->name,
+                in->environment);
+    DF_JSON cJSON *others = NULL;
+    struct df_err why = {0};
+    if (df_check_alloc(labels, err) < 0)
+        return -1;
+    if (df_list_objects(p, &at, labels, &others, &why) < 0)
+        return df_kind_is_absent(&why) ? 0 : df_err_pass(err, &why);
+    if (!others->child)
+        return 0;
+    return df_fail_reason(
+        err, DF_ERR_USER, "InvalidInput",
+        "ENVIRONMENT: is %s, but %s was deployed to this cluster as %s: check kubeconfig and "
+        "environment.yaml; if it shall be %s from now on, give its Applications in %s the "
+        "label " DF_LABEL_TIER "=%s",
+        in->environment, in->name, df_kube_label(others->child, DF_LABEL_TIER), in->environment,
+        in->argocd_namespace, in->environment);
 }
 
 int df_applications_start(struct df_platform *p, struct df_applications **ret, struct df_err *err)

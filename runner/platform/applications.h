@@ -12,6 +12,10 @@
 
 struct df_applications; /* opaque */
 
+/* The Applications of this environment tell with which ENVIRONMENT it was deployed. USER, reason
+ * InvalidInput: it was another one. */
+int df_applications_check_tier(struct df_platform *p, struct df_err *err) DF_MUST_CHECK;
+
 /* Returns when the first list is complete. NOT_FOUND, reason KindUnknown: there is no Argo CD. The
  * platform must live on. */
 int df_applications_start(struct df_platform *p, struct df_applications **ret,

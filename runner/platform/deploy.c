@@ -418,7 +418,8 @@ int df_deploy(struct df_platform *p, struct df_err *err)
 {
     DF_APPLICATIONS struct df_applications *apps = NULL;
     struct df_err why = {0};
-    if (df_rights_check(p, err) < 0 || df_bootstrap(p, err) < 0)
+    if (df_rights_check(p, err) < 0 || df_applications_check_tier(p, err) < 0 ||
+        df_bootstrap(p, err) < 0)
         return -1;
     if (df_applications_start(p, &apps, &why) < 0 &&
         !(p->in->dry_run && df_streq(why.reason, "KindUnknown")))

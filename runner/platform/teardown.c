@@ -316,7 +316,8 @@ static int start(struct teardown *t, struct df_err *err)
 
 static int tear_down(struct teardown *t, struct df_err *err)
 {
-    if (df_rights_check(t->platform, err) < 0 || start(t, err) < 0 || check_scope(t, err) < 0)
+    if (df_rights_check(t->platform, err) < 0 || df_applications_check_tier(t->platform, err) < 0 ||
+        start(t, err) < 0 || check_scope(t, err) < 0)
         return -1;
     const struct df_course course = {.platform = t->platform,
                                      .apps = t->apps,

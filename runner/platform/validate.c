@@ -5,6 +5,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/log.h"
+#include "runner/platform/applications.h"
 #include "runner/platform/checks.h"
 #include "runner/platform/lists.h"
 #include "runner/platform/manifests.h"
@@ -242,7 +243,7 @@ static int check(struct df_platform *p, const struct df_node *node, const cJSON 
 int df_validate(struct df_platform *p, struct df_err *err)
 {
     DF_JSON cJSON *apps = NULL;
-    if (list_applications(p, &apps, err) < 0)
+    if (df_applications_check_tier(p, err) < 0 || list_applications(p, &apps, err) < 0)
         return -1;
     for (size_t i = 0; i < p->dag.len; i++) {
         const struct df_node *node = &p->dag.nodes[i];

@@ -229,6 +229,20 @@ def test_a_component_whose_dependency_outside_of_the_scope_is_not_healthy_is_ski
     assert ended.component("app")["state"] == "Skipped" and "cm" in ended.component("app")["message"]
 
 
+def test_an_environment_of_another_tier_is_refused_before_the_first_write(ground, platform):
+    ground.site.commit(FOUR)
+    platform.dag(component("side"))
+    platform.run("deploy")
+    for action in ("deploy", "validate", "teardown"):
+        ended = platform.run(action, 3, ENVIRONMENT="production", TEARDOWN_CONFIRMATION=f"destroy {platform.name}/production")
+        assert ended.writes == [] and f"ENVIRONMENT: is production, but {platform.name} was deployed to this cluster as staging" in ended.output
+    ground.patch("application", "side", NAMESPACE, {"metadata": {"labels": {"dayfly.dev/tier": "production"}}})
+    assert platform.run("deploy", ENVIRONMENT="production").writes == []
+    ground.patch("application", "side", NAMESPACE, {"metadata": {"labels": {"dayfly.dev/tier": None}}})
+    platform.run("deploy")
+    assert ground.app("side")["metadata"]["labels"]["dayfly.dev/tier"] == "staging"
+
+
 def test_an_application_of_somebody_else_stays_as_it_is(ground, platform):
     ground.site.commit(FOUR)
     ground.apply(NAMESPACE, {"apiVersion": "argoproj.io/v1alpha1", "kind": "Application", "metadata": {"name": "side"},
