@@ -9,6 +9,7 @@
 const struct df_kube_resource df_applications = {"argoproj.io", "v1alpha1", "applications"};
 
 #define REFRESH "argocd.argoproj.io/refresh" /* taken away when the comparison is made */
+#define SETTLE_US (5 * INT64_C(1000000))
 #define IN_CLUSTER "https://kubernetes.default.svc"
 
 /* ---- what is written ---- */
@@ -53,12 +54,16 @@ static cJSON *spec_of(const struct df_platform_input *in, const struct df_node *
 int df_application_make(const struct df_platform_input *in, const struct df_node *node, cJSON **ret,
                         struct df_err *err)
 {
+    /* By itself Argo CD does not know what the API server adds to a StatefulSet's templates of
+     * claims: the component would be OutOfSync for ever. */
+    cJSON *annotations =
+        df_json_object(DF_STR("argocd.argoproj.io/compare-options", "ServerSideDiff=true"));
     cJSON *labels =
         df_json_object(DF_STR(DF_LABEL_ENVIRONMENT, in->name), DF_STR(DF_LABEL_STACK, node->stack),
                        DF_STR(DF_LABEL_TIER, in->environment));
     cJSON *metadata =
         df_json_object(DF_STR("name", node->name), DF_STR("namespace", in->argocd_namespace),
-                       DF_ITEM("labels", labels));
+                       DF_ITEM("labels", labels), DF_ITEM("annotations", annotations));
     *ret =
         df_json_object(DF_STR("apiVersion", "argoproj.io/v1alpha1"), DF_STR("kind", "Application"),
                        DF_ITEM("metadata", metadata), DF_ITEM("spec", spec_of(in, node)));
@@ -118,14 +123,26 @@ static bool is_same_source(const cJSON *app)
            df_json_equal(df_json_at(compared, "destination"), df_json_at(app, "spec.destination"));
 }
 
-/* Both have the precision of a second. */
+/* True if the last operation brought the revision that the status is about. */
+static bool is_brought(const cJSON *app)
+{
+    const cJSON *operation = df_json_at(app, "status.operationState");
+    return df_streq(df_json_str(operation, "phase"), "Succeeded") &&
+           df_streq(df_json_str(operation, "syncResult.revision"),
+                    df_json_str(app, "status.sync.revision"));
+}
+
+/* Both times have the precision of a second. What Argo CD knows of the cluster is a moment behind
+ * what it wrote itself: right behind an operation it may miss the objects of that. */
 static bool is_before_end(const cJSON *app)
 {
     int64_t compared = 0, ended = 0;
     const char *end = df_json_str(app, "status.operationState.finishedAt");
-    return end && df_time_parse(end, &ended, NULL) == 0 &&
-           (df_time_parse(df_json_text(app, "status.reconciledAt"), &compared, NULL) < 0 ||
-            compared <= ended);
+    if (!end || df_time_parse(end, &ended, NULL) < 0)
+        return false;
+    if (df_time_parse(df_json_text(app, "status.reconciledAt"), &compared, NULL) < 0)
+        return true;
+    return compared <= ended + (is_brought(app) ? SETTLE_US : 0);
 }
 
 /* The first one whose type ends so. */
@@ -216,6 +233,7 @@ const char *df_application_lasting_cause(const char *message)
         {"exceeded quota", "QuotaExceeded"},
         {"is forbidden", "Forbidden"},
         {"is not permitted", "Forbidden"},
+        {"denied the request", "SyncFailed"}, /* a policy */
         {"is invalid:", "SyncFailed"},
         {"unable to resolve", "RevisionNotFound"},
         {"error validating data", "SyncFailed"},

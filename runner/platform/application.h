@@ -44,8 +44,8 @@ struct df_application_view {
     const char *span;   /* the id that we gave it; "": it is not ours */
     bool is_requested;  /* an operation waits to be taken up, or is under way */
     bool is_refreshing; /* Argo CD was asked to look again, and has not yet */
-    /* The comparison may be older than the end of the operation: its Synced or OutOfSync says
-     * nothing of what that did. */
+    /* The comparison may know nothing of what the operation did: it is older than the end of that,
+     * or came right behind it. Its OutOfSync does not count. */
     bool is_before_end;
 };
 struct df_application_view df_application_view(const cJSON *app);

@@ -46,7 +46,7 @@ static cJSON *keep(void *arg, const cJSON *object)
 static int start_cache(struct df_applications *a, struct df_err *err)
 {
     static const char *const without[] = {".items.status.resources", ".items.status.history",
-                                          ".items.status.operationState.syncResult",
+                                          ".items.status.operationState.syncResult.resources",
                                           ".items.status.sourceHydrator", NULL};
     const struct df_kube_cache_options options = {
         .resource = &df_applications,

@@ -28,9 +28,10 @@ static bool runs(const struct df_application_view *v)
 
 static struct df_next end_of_compare(const struct df_application_view *v)
 {
+    bool is_of_server = strstr(v->condition, "server side apply in dryrun mode");
     if (*v->condition)
-        return tell(DF_TODO_FAIL, "RepositoryUnavailable", "Argo CD cannot compare it",
-                    v->condition);
+        return tell(DF_TODO_FAIL, is_of_server ? "SyncFailed" : "RepositoryUnavailable",
+                    "Argo CD cannot compare it", v->condition);
     return tell(DF_TODO_FAIL, "SyncTimeout", "Argo CD did not compare it in time",
                 runs(v) ? "an operation of somebody else is still under way" : "");
 }

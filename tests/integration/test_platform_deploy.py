@@ -13,7 +13,7 @@ from lib.control_plane import writes
 from lib.dayfly import wait_for
 from lib.island import Island
 from lib.kube_proxy import KubeProxy
-from lib.platform import Platform, component, config_map, definition, deployment, text_of
+from lib.platform import Platform, component, config_map, define, definition, deployment, stateful_set, text_of
 
 
 @pytest.fixture(scope="module")
@@ -55,6 +55,22 @@ def test_what_is_no_longer_in_the_repository_is_pruned(ground, platform):
     ground.site.commit({"a/one.yaml": text_of(config_map("one"))})
     platform.run("deploy")
     assert {c["metadata"]["name"] for c in ground.get("configmap", namespace=platform.space("a"))["items"]} & {"one", "two"} == {"one"}
+
+
+def test_what_the_api_server_adds_to_an_object_is_no_difference(ground, platform):
+    ground.site.commit({"db/all.yaml": text_of(stateful_set("db", "data"))})
+    platform.dag(component("db"))
+    assert platform.run("deploy").states() == {"db": "Done"}
+    assert platform.run("deploy").writes == []
+
+
+def test_a_change_that_the_api_server_refuses_is_told_in_its_words(ground, platform):
+    ground.site.commit({"db/all.yaml": text_of(stateful_set("db", "data"))})
+    platform.dag(component("db"))
+    platform.run("deploy")
+    ground.site.commit({"db/all.yaml": text_of(stateful_set("db", "other"))})
+    ended = platform.run("deploy", 1)
+    assert ended.component("db")["cause"] == "SyncFailed" and "updates to statefulset spec" in ended.component("db")["message"]
 
 
 def test_only_what_is_missing_comes_again(ground, platform):

@@ -7,7 +7,7 @@ import pytest
 from lib.argo import FINALIZER, NAMESPACE, Ground, install_objects, is_established
 from lib.dayfly import wait_for
 from lib.kube_proxy import KubeProxy
-from lib.platform import Platform, component, config_map, deployment, text_of
+from lib.platform import Platform, claim, component, config_map, deployment, stateful_set, text_of
 
 
 HOLD = "example.com/hold"
@@ -163,18 +163,6 @@ def test_a_teardown_that_was_killed_is_continued_by_the_next_one(ground, deploye
 
 
 # ---- volumes
-
-def claim(name):
-    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
-            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}}
-
-
-def stateful_set(name, template):
-    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "registry.example/main:1"}]}}
-    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
-            "spec": {"replicas": 1, "serviceName": name, "selector": {"matchLabels": {"app": name}}, "template": pod,
-                     "volumeClaimTemplates": [claim(template)]}}
-
 
 @pytest.fixture
 def with_volumes(ground, platform):

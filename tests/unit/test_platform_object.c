@@ -164,6 +164,27 @@ static void a_status_about_an_earlier_source_is_not_current(void **state)
     assert_string_equal(v.health, "");
 }
 
+static bool knows_nothing_of(const char *phase, const char *synced, const char *compared_at)
+{
+    DF_FREE char *text =
+        df_strf("{'status':{'sync':{'revision':'c2'},'operationState':{'phase':'%s','syncResult':"
+                "{'revision':'%s'},'finishedAt':'2026-11-29T10:00:00Z'},'reconciledAt':'%s'}}",
+                phase, synced, compared_at);
+    DF_JSON cJSON *app = json(text);
+    return df_application_view(app).is_before_end;
+}
+
+static void a_comparison_right_behind_an_operation_may_know_nothing_of_it(void **state)
+{
+    (void)state;
+    assert_true(knows_nothing_of("Succeeded", "c2", "2026-11-29T10:00:05Z"));
+    assert_false(knows_nothing_of("Succeeded", "c2", "2026-11-29T10:00:06Z"));
+    assert_false(knows_nothing_of("Succeeded", "c1", "2026-11-29T10:00:01Z"));
+    assert_false(knows_nothing_of("Failed", "c2", "2026-11-29T10:00:01Z"));
+    assert_true(knows_nothing_of("Failed", "c2", "2026-11-29T10:00:00Z"));
+    assert_true(knows_nothing_of("Failed", "c2", ""));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -176,6 +197,7 @@ int main(void)
         cmocka_unit_test(a_version_that_would_lead_elsewhere_is_asked_for_nowhere),
         cmocka_unit_test(a_chart_is_the_source_instead_of_a_path),
         cmocka_unit_test(a_status_about_an_earlier_source_is_not_current),
+        cmocka_unit_test(a_comparison_right_behind_an_operation_may_know_nothing_of_it),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -133,6 +133,8 @@ static void a_lasting_fault_ends_it_at_once_and_any_other_at_the_end_of_its_time
     assert_next(&p, &v, DF_TODO_WAIT, NULL);
     p.until_ms = NOW;
     assert_next(&p, &v, DF_TODO_FAIL, "RepositoryUnavailable");
+    v.condition = "error running server side apply in dryrun mode for resource Pod/a: timeout";
+    assert_next(&p, &v, DF_TODO_FAIL, "SyncFailed");
     v.condition = "";
     assert_next(&p, &v, DF_TODO_FAIL, "SyncTimeout");
 }
@@ -195,6 +197,9 @@ static void each_fault_of_a_comparison_has_its_own_cause(void **state)
         {DESC "error fetching chart: `helm pull --repo https://a web` failed exit status 1: Error: "
               "failed to fetch https://a/index.yaml : 404 File not found",
          DF_TODO_WAIT, NULL},
+        {"Failed to compare desired state to live state: error running server side apply in dryrun "
+         "mode for resource Pod/a: admission webhook \"p\" denied the request: it is privileged",
+         DF_TODO_FAIL, "SyncFailed"},
     };
     (void)state;
     struct df_progress p = at(DF_STAGE_COMPARE);

@@ -28,6 +28,20 @@ def deployment(name, replicas=1, **labels):
                                   "spec": {"containers": [{"name": "main", "image": "registry.example/main:1"}]}}}}
 
 
+def claim(name):
+    return {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name},
+            "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": "1Mi"}}}}
+
+
+def stateful_set(name, template):
+    """As charts write one: the API server adds kind, apiVersion and status to the template of its claims."""
+    pod = {"metadata": {"labels": {"app": name}}, "spec": {"containers": [{"name": "main", "image": "registry.example/main:1"}]}}
+    made = {k: v for k, v in claim(template).items() if k in ("metadata", "spec")}
+    return {"apiVersion": "apps/v1", "kind": "StatefulSet", "metadata": {"name": name},
+            "spec": {"replicas": 1, "serviceName": name, "selector": {"matchLabels": {"app": name}}, "template": pod,
+                     "volumeClaimTemplates": [made]}}
+
+
 def definition(group, version, kind, scope="Namespaced"):
     plural = kind.lower() + "s"
     schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
