@@ -30,16 +30,32 @@ static bool is_full(const struct diagnosis *d)
 
 /* ---- what was not applied ---- */
 
+/* What an operation says of a hook that failed, and of an object that became Degraded while later
+ * ones waited for it: not which, and not why. */
+#define ONE_FAILED "synchronization tasks completed unsuccessfully"
+
+static void name_task(struct df_component *c, const cJSON *r)
+{
+    size_t n = strlen(c->message);
+    (void)snprintf(c->message + n, sizeof(c->message) - n, "; %s %s failed: %.200s",
+                   df_json_text(r, "kind"), df_json_text(r, "name"), df_json_text(r, "message"));
+}
+
 static int tell_refused(struct diagnosis *d, const cJSON *app, struct df_err *err)
 {
     const cJSON *r;
     cJSON_ArrayForEach (r, df_json_at(app, "status.operationState.syncResult.resources")) {
-        if (df_streq(df_json_str(r, "status"), "SyncFailed") &&
-            df_component_tell(d->component,
-                              df_strf("%s %s was not applied: %.300s", df_json_text(r, "kind"),
-                                      df_json_text(r, "name"), df_json_text(r, "message")),
-                              err) < 0)
-            return -1;
+        const char *phase = df_json_text(r, "hookPhase");
+        if (df_streq(df_json_str(r, "status"), "SyncFailed")) {
+            if (df_component_tell(d->component,
+                                  df_strf("%s %s was not applied: %.300s", df_json_text(r, "kind"),
+                                          df_json_text(r, "name"), df_json_text(r, "message")),
+                                  err) < 0)
+                return -1;
+        } else if (strstr(d->component->message, ONE_FAILED) &&
+                   (df_streq(phase, "Failed") || df_streq(phase, "Error"))) {
+            name_task(d->component, r);
+        }
     }
     return 0;
 }

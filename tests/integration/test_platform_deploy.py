@@ -537,3 +537,56 @@ def test_a_commit_that_cannot_be_named_leaves_no_directory(ground, platform):
     platform.run("deploy", code=1)
     ground.site.start()
     assert not list(platform.directory.glob("dayfly-platform-*"))
+
+
+# ---- hooks
+
+@pytest.fixture
+def workflows(ground):
+    """The kind alone, as Argo Workflows defines it; its controller's part is end_workflow()."""
+    define(ground, definition("argoproj.io", "v1alpha1", "Workflow"))
+    yield
+    ground.delete("crd", "workflows.argoproj.io")
+
+
+def hook(name, phase):
+    return {"apiVersion": "argoproj.io/v1alpha1", "kind": "Workflow",
+            "metadata": {"name": name, "annotations": {"argocd.argoproj.io/hook": phase}},
+            "spec": {"entrypoint": "main", "templates": [{"name": "main", "container": {"image": "registry.example/main:1"}}]}}
+
+
+def end_workflow(ground, name, space, phase, message=""):
+    """What markWorkflowPhase() of argo-workflows writes (workflow/controller/operator.go)."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    labels = {"workflows.argoproj.io/phase": phase, "workflows.argoproj.io/completed": "true"}
+    status = {"phase": phase, "message": message, "startedAt": now, "finishedAt": now, "conditions": [{"type": "Completed", "status": "True"}]}
+    ground.patch("workflow", name, space, {"metadata": {"labels": labels}, "status": status})
+
+
+@pytest.mark.parametrize("phase", ["PreSync", "PostSync"])
+def test_a_deploy_waits_for_the_workflow_of_a_hook_which_the_next_one_does_not_run_again(ground, platform, workflows, phase):
+    ground.site.commit({"db/hook.yaml": text_of(hook("migrate", phase)), "db/c.yaml": text_of(config_map("db")), **FOUR})
+    platform.dag(component("db"), component("side", "db"))
+    space, mark, process = platform.space("db"), ground.mark(), platform.start("deploy")
+    made = ground.wait("workflow", "migrate", space, lambda w: True)
+    ground.wait_app("db", lambda app: "waiting for completion of hook" in app["status"].get("operationState", {}).get("message", ""))
+    assert bool(ground.get("configmap", "db", space)) == (phase == "PostSync") and ground.app("side") is None
+    end_workflow(ground, "migrate", space, "Succeeded")
+    assert platform.end(process, mark, 0).states() == {"db": "Done", "side": "Done"}
+    assert platform.run("deploy").writes == []
+    assert ground.get("workflow", "migrate", space)["metadata"]["uid"] == made["metadata"]["uid"]
+    ended = platform.run("teardown", TEARDOWN_CONFIRMATION=f"destroy {platform.name}/staging")
+    assert ended.report["removal"]["orphans"] == [] and ground.get("workflow", "migrate", space) is None
+
+
+def test_a_workflow_of_a_hook_that_failed_fails_its_component_with_its_message(ground, platform, workflows):
+    platform.environment["retries"]["maxAttempts"] = 1
+    ground.site.commit({"db/hook.yaml": text_of(hook("migrate", "PreSync")), "db/c.yaml": text_of(config_map("db")), **FOUR})
+    platform.dag(component("db"), component("side", "db"))
+    mark, process = ground.mark(), platform.start("deploy")
+    ground.wait("workflow", "migrate", platform.space("db"), lambda w: True)
+    end_workflow(ground, "migrate", platform.space("db"), "Failed", "table shop.orders is locked")
+    ended = platform.end(process, mark, 1)
+    assert ended.states() == {"db": "Failed", "side": "Skipped"} and ended.component("db")["cause"] == "SyncFailed"
+    assert "Workflow migrate failed: table shop.orders is locked" in ended.component("db")["message"]
+    assert ground.get("configmap", "db", platform.space("db")) is None
