@@ -205,6 +205,15 @@ def test_stateful_sets_are_asked_for_once_however_many_claims_there_are(ground, 
     assert asked == ["list"] and made == {name for kind, name in deletions(ended) if kind == "persistentvolumeclaims"}
 
 
+def test_the_claim_of_a_stateful_set_that_a_deploy_has_pruned_keeps_its_namespace(ground, with_volumes):
+    ground.site.commit({"data/all.yaml": text_of(claim("files"))})
+    with_volumes.run("deploy")
+    assert ground.get("statefulset", "db", with_volumes.space("data")) is None
+    ended = with_volumes.run("teardown", PV_POLICY="delete")
+    assert ended.report["removal"]["namespaces"] == [f"{with_volumes.space('data')}: PersistentVolumeClaim data-db-0 is left in it"]
+    assert volumes(ground, with_volumes) == {"data-db-0": ("Bound", "Delete")}
+
+
 def replaced(ground, kind, name, namespace, other):
     """The object goes, and somebody makes another one of its name: the uid of that."""
     ground.delete(kind, name, namespace)
