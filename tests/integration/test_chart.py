@@ -124,6 +124,15 @@ def test_what_belongs_to_the_release_is_given_to_no_step():
     assert said == {"write": {"executor": {"secrets": ["cloud-*"]}}}
 
 
+def test_people_of_an_openid_provider_come_into_the_configuration():
+    values = {"auth.oidc.issuer": "https://id.example.com", "auth.oidc.audience": "dayfly", "auth.oidc.usernamePrefix": "-",
+              "auth.grants.a.to.groups[0]": "ops", "auth.grants.a.on.all": "true", "auth.grants.a.preset": "write"}
+    auth = configuration(render(*[word for key, value in values.items() for word in ("--set", f"{key}={value}")]))["auth"]
+    assert auth["oidc"] == {"issuer": "https://id.example.com", "audience": "dayfly", "usernamePrefix": "-"}
+    assert auth["grants"] == {"a": {"to": {"groups": ["ops"]}, "on": {"all": True}, "preset": "write"}}
+    assert "oidc" not in configuration(render())["auth"]
+
+
 def test_every_value_has_a_place_in_the_schema():
     """The schema refuses what it does not know: a value without a row there could not be set."""
     def compare(values, schema, path):
