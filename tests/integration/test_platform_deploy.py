@@ -541,9 +541,10 @@ def test_a_commit_that_cannot_be_named_leaves_no_directory(ground, platform):
 
 # ---- hooks
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def workflows(ground):
-    """The kind alone, as Argo Workflows defines it; its controller's part is end_workflow()."""
+    """The kind alone, as Argo Workflows defines it; its controller's part is end_workflow(). Once: Argo CD takes minutes to see a kind
+    that went and came back."""
     define(ground, definition("argoproj.io", "v1alpha1", "Workflow"))
     yield
     ground.delete("crd", "workflows.argoproj.io")
