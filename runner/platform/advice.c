@@ -20,6 +20,8 @@ const struct df_advice df_advices[] = {
                      "gitRevision."},
     {"RevisionNotFound", "Check gitRevision in environment.yaml: gitRepository has no such branch, "
                          "tag or commit; of a chart check its name and version in dag.yaml."},
+    {"CommitChanged", "Look at what has come into the repository, and approve a new plan, or start "
+                      "again with its commit as EXPECTED_COMMIT."},
     {"NotOurs",
      "Rename what has the same name in the repository, or ask the owner of the other one "
      "to hand it over by the label that the message names."},

@@ -91,10 +91,12 @@ static cJSON *info_of(const char *trace, const char *span)
     return info;
 }
 
-int df_application_sync_patch(const char *trace, const char *span, cJSON **ret, struct df_err *err)
+int df_application_sync_patch(const char *trace, const char *span, const char *revision,
+                              cJSON **ret, struct df_err *err)
 {
     /* What is no longer in the repository keeps an Application OutOfSync until it is pruned. */
-    cJSON *sync = df_json_object(DF_BOOL("prune", true), DF_ITEM("syncOptions", options()));
+    cJSON *sync = df_json_object(DF_BOOL("prune", true), DF_ITEM("syncOptions", options()),
+                                 DF_STR("revision", revision));
     cJSON *operation =
         df_json_object(DF_ITEM("initiatedBy", df_json_object(DF_STR("username", "dayfly"))),
                        DF_ITEM("info", info_of(trace, span)), DF_ITEM("sync", sync));

@@ -57,10 +57,10 @@ bool df_application_has_objects(const cJSON *app);
 /* True if Argo CD compared with another commit than this one. NULL: any will do. */
 bool df_application_is_behind(const struct df_application_view *v, const char *commit);
 
-/* A merge patch that asks for a synchronization to the source's revision, with the ids of trace and
- * span. The caller owns *ret. */
-int df_application_sync_patch(const char *trace, const char *span, cJSON **ret,
-                              struct df_err *err) DF_MUST_CHECK;
+/* A merge patch that asks for a synchronization to this revision (NULL: to what the source's leads
+ * to), with the ids of trace and span. The caller owns *ret. */
+int df_application_sync_patch(const char *trace, const char *span, const char *revision,
+                              cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Argo CD may overlook a change that comes while it writes the Application's status: it works on
  * its own older copy until the Application changes again. After this time it is woken, by a
  * refresh. */

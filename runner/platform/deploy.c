@@ -219,7 +219,9 @@ static int ask_for_sync(struct deploy *d, struct df_component *c, struct df_prog
     DF_JSON cJSON *patch = NULL;
     struct df_span_id span;
     df_telemetry_new_span(p->telemetry, &span);
-    if (df_application_sync_patch(df_telemetry_trace(p->telemetry), span.hex, &patch, err) < 0 ||
+    const char *revision = p->in->expected_commit ? df_platform_commit_of(p, c->node) : NULL;
+    if (df_application_sync_patch(df_telemetry_trace(p->telemetry), span.hex, revision, &patch,
+                                  err) < 0 ||
         df_applications_patch(d->apps, c->node->name, patch, err) < 0)
         return -1;
     (void)snprintf(g->span, sizeof g->span, "%s", span.hex);
@@ -355,6 +357,7 @@ static bool step_application(struct deploy *d, struct df_component *c, const cJS
     const struct df_application_view v = df_application_view(app);
     const struct df_progress_rules rules = {
         .commit = df_platform_commit_of(p, c->node),
+        .is_bound = p->in->expected_commit != NULL,
         .max_attempts = p->in->max_attempts,
         .is_healthy = df_platform_allows_health(p, c->node->name, v.health)};
     note_view(c, &v);

@@ -36,6 +36,18 @@ static struct df_next end_of_compare(const struct df_application_view *v)
                 runs(v) ? "an operation of somebody else is still under way" : "");
 }
 
+static struct df_next end_of_moved(const struct df_progress_rules *rules,
+                                   const struct df_application_view *v)
+{
+    struct df_next n = {.todo = DF_TODO_FAIL, .cause = "CommitChanged"};
+    (void)snprintf(
+        n.message, sizeof n.message,
+        "the repository has moved on from the commit %.40s, which alone may be deployed, "
+        "to %.40s",
+        rules->commit, v->revision);
+    return n;
+}
+
 static struct df_next next_of_compare(const struct df_progress *p,
                                       const struct df_progress_rules *rules,
                                       const struct df_application_view *v, int64_t now_ms)
@@ -60,6 +72,8 @@ static struct df_next next_of_compare(const struct df_progress *p,
         return make(DF_TODO_REFRESH);
     if (is_stale || (!df_streq(v->sync, "Synced") && !df_streq(v->sync, "OutOfSync")))
         return tell(DF_TODO_WAIT, NULL, "Argo CD compares it", v->condition);
+    if (rules->is_bound && df_application_is_behind(v, rules->commit))
+        return end_of_moved(rules, v);
     return make(df_streq(v->sync, "Synced") ? DF_TODO_HEALTH : DF_TODO_SYNC);
 }
 
@@ -95,8 +109,12 @@ static struct df_next next_of_sync(const struct df_progress *p,
     return tell(DF_TODO_WAIT, NULL, "it is synchronized", is_ours ? v->message : "");
 }
 
-static struct df_next end_of_health(const struct df_application_view *v)
+static struct df_next end_of_health(const struct df_progress_rules *rules,
+                                    const struct df_application_view *v)
 {
+    if (!df_streq(v->sync, "Synced") && rules->is_bound &&
+        df_application_is_behind(v, rules->commit))
+        return end_of_moved(rules, v);
     if (!df_streq(v->sync, "Synced"))
         return tell(DF_TODO_FAIL, "OutOfSync", "it is not as the repository says", v->condition);
     return tell(DF_TODO_FAIL, df_streq(v->health, "Degraded") ? "Degraded" : "HealthTimeout",
@@ -110,7 +128,7 @@ static struct df_next next_of_health(const struct df_progress *p,
     if (rules->is_healthy && df_streq(v->sync, "Synced") && !runs(v))
         return make(DF_TODO_DONE);
     if (now_ms >= p->until_ms)
-        return end_of_health(v);
+        return end_of_health(rules, v);
     if (!df_streq(v->sync, "Synced") && !v->is_refreshing && now_ms >= p->wake_at_ms)
         return make(*v->condition ? DF_TODO_RENDER : DF_TODO_REFRESH);
     return tell(DF_TODO_WAIT, NULL, "it becomes healthy", v->health_message);

@@ -36,6 +36,7 @@ struct df_progress_rules {
     /* That it shall be compared with; NULL: any. A branch may have moved on since: then Argo CD has
      * a newer one after it looked twice, and that counts. */
     const char *commit;
+    bool is_bound;    /* nothing but that commit may be deployed: it was approved */
     int max_attempts; /* of syncs */
     bool is_healthy;  /* Argo CD's word for its health is Healthy, or one that is allowed */
 };

@@ -591,3 +591,18 @@ def test_a_workflow_of_a_hook_that_failed_fails_its_component_with_its_message(g
     assert ended.states() == {"db": "Failed", "side": "Skipped"} and ended.component("db")["cause"] == "SyncFailed"
     assert "Workflow migrate failed: table shop.orders is locked" in ended.component("db")["message"]
     assert ground.get("configmap", "db", platform.space("db")) is None
+
+
+def test_while_a_branch_moves_nothing_but_the_expected_commit_is_deployed(ground, platform, workflows):
+    files = {"db/hook.yaml": text_of(hook("migrate", "PreSync")), "db/c.yaml": text_of(config_map("db")), **FOUR}
+    first = ground.site.commit(files)
+    platform.dag(component("db"), component("side", "db"))
+    mark, process = ground.mark(), platform.start("deploy", EXPECTED_COMMIT=first)
+    ground.wait("workflow", "migrate", platform.space("db"), lambda w: True)
+    ground.site.commit({**files, "side/four.yaml": text_of(config_map("four"))})
+    end_workflow(ground, "migrate", platform.space("db"), "Succeeded")
+    ended = platform.end(process, mark, 2)
+    assert ended.states() == {"db": "Done", "side": "Failed"} and ended.component("side")["cause"] == "CommitChanged"
+    assert f"moved on from the commit {first}" in ended.component("side")["message"]
+    assert ground.app("db")["status"]["operationState"]["operation"]["sync"]["revision"] == first
+    assert ground.get("configmap", "four", platform.space("side")) is None

@@ -67,6 +67,30 @@ static void what_is_out_of_sync_is_synchronized(void **state)
     assert_next(&p, &v, DF_TODO_SYNC, NULL);
 }
 
+static void a_commit_that_nobody_expected_is_not_deployed(void **state)
+{
+    (void)state;
+    const struct df_progress_rules bound = {
+        .commit = "c2", .is_bound = true, .max_attempts = 3, .is_healthy = true};
+    struct df_progress p = at(DF_STAGE_COMPARE);
+    struct df_application_view v = synced();
+    assert_int_equal(df_progress_next(&p, &bound, &v, NOW).todo, DF_TODO_HEALTH);
+    v.revision = "c3";
+    assert_int_equal(df_progress_next(&p, &bound, &v, NOW).todo, DF_TODO_REFRESH);
+    p.refreshes = 2;
+    struct df_next n = df_progress_next(&p, &bound, &v, NOW);
+    assert_int_equal(n.todo, DF_TODO_FAIL);
+    assert_string_equal(n.cause, "CommitChanged");
+    assert_next(&p, &v, DF_TODO_HEALTH, NULL); /* a branch without a word about a commit */
+    p.stage = DF_STAGE_HEALTH;
+    assert_int_equal(df_progress_next(&p, &bound, &v, NOW).todo, DF_TODO_DONE);
+    v.sync = "OutOfSync";
+    p.until_ms = NOW;
+    n = df_progress_next(&p, &bound, &v, NOW);
+    assert_int_equal(n.todo, DF_TODO_FAIL);
+    assert_string_equal(n.cause, "CommitChanged");
+}
+
 static void a_comparison_with_another_source_is_waited_out(void **state)
 {
     (void)state;
@@ -338,6 +362,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_synced_and_healthy_needs_no_write),
         cmocka_unit_test(what_is_out_of_sync_is_synchronized),
+        cmocka_unit_test(a_commit_that_nobody_expected_is_not_deployed),
         cmocka_unit_test(a_comparison_with_another_source_is_waited_out),
         cmocka_unit_test(another_commit_is_looked_for_twice_and_then_taken),
         cmocka_unit_test(out_of_sync_from_before_the_end_of_an_operation_asks_for_no_second_one),
