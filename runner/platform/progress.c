@@ -19,9 +19,21 @@ static struct df_next tell(enum df_todo todo, const char *cause, const char *wha
     return n;
 }
 
+static bool is_running(const struct df_application_view *v)
+{
+    return df_streq(v->phase, "Running") || df_streq(v->phase, "Terminating");
+}
+
 static bool runs(const struct df_application_view *v)
 {
-    return v->is_requested || df_streq(v->phase, "Running") || df_streq(v->phase, "Terminating");
+    return v->is_requested || is_running(v);
+}
+
+/* Argo CD may not see an operation that it is asked for until it is woken. */
+static bool is_overlooked(const struct df_progress *p, const struct df_application_view *v,
+                          int64_t now_ms)
+{
+    return v->is_requested && !is_running(v) && !v->is_refreshing && now_ms >= p->wake_at_ms;
 }
 
 /* ---- the stages ---- */
@@ -59,6 +71,8 @@ static struct df_next next_of_compare(const struct df_progress *p,
         return tell(DF_TODO_FAIL, lasting, "Argo CD cannot compare it", v->condition);
     if (now_ms >= p->until_ms)
         return end_of_compare(v);
+    if (is_overlooked(p, v, now_ms))
+        return make(DF_TODO_REFRESH);
     if (runs(v))
         return tell(DF_TODO_WAIT, NULL, "an earlier operation is under way", "");
     if (*v->condition && !v->is_refreshing && (!is_of_now || now_ms >= p->wake_at_ms))
@@ -102,7 +116,7 @@ static struct df_next next_of_sync(const struct df_progress *p,
     if (now_ms >= p->until_ms)
         return tell(DF_TODO_FAIL, "SyncTimeout", "the synchronization did not end in time",
                     is_ours ? v->message : "");
-    if (!is_ours && v->is_requested && !v->is_refreshing && now_ms >= p->wake_at_ms)
+    if (!is_ours && is_overlooked(p, v, now_ms))
         return make(DF_TODO_REFRESH);
     if (!is_ours && !runs(v)) /* another client has replaced it */
         return tell(DF_TODO_RETRY, NULL, "the operation was replaced by another one", "");

@@ -14,6 +14,7 @@ static const char *const open_keys[] = {
     "server.tls.certFile",
     "server.tls.caFile",
     "claim.caFile",
+    "auth.oidc.caFile",
     "ansible.caFile",
     "blobs.s3.caFile",
     "blobs.gs.caFile",

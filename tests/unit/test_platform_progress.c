@@ -139,8 +139,15 @@ static void an_operation_of_an_earlier_deploy_is_waited_for(void **state)
     v.sync = "OutOfSync";
     v.phase = "Running";
     assert_next(&p, &v, DF_TODO_WAIT, NULL);
-    v.phase = "";
     v.is_requested = true;
+    p.wake_at_ms = NOW;
+    assert_next(&p, &v, DF_TODO_WAIT, NULL);
+    v.phase = "";
+    p.wake_at_ms = NOW + 1;
+    assert_next(&p, &v, DF_TODO_WAIT, NULL);
+    p.wake_at_ms = NOW; /* Argo CD overlooks it */
+    assert_next(&p, &v, DF_TODO_REFRESH, NULL);
+    v.is_refreshing = true;
     assert_next(&p, &v, DF_TODO_WAIT, NULL);
 }
 
