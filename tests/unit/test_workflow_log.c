@@ -49,6 +49,27 @@ static void what_a_workflow_prints_is_its_log_while_it_runs_and_when_it_has_ende
     assert_log(w, "restart", "one\ntwo\n");
 }
 
+/* More than a frame of the stream takes, at once. */
+static void what_was_printed_between_two_looks_may_be_long(void **state)
+{
+    struct world *w = *state;
+    const size_t n = 3 * DF_MIB / 2;
+    DF_FREE char *text = calloc(1, n + 1);
+    assert_non_null(text);
+    for (size_t i = 0; i < n; i++)
+        text[i] = i % 64 == 63 ? '\n' : (char)('a' + i / 64 % 26);
+    begin_workflow(w, "restart");
+    print_parts(w, "restart", text, NULL);
+    end_processes(w, "restart", 0, "");
+    await_reason(w, "restart", "Completed");
+    DF_FREE char *uid = value_of(w, DF_KIND_TASK_ACTION, "restart", "metadata.uid");
+    DF_BUF struct df_buf log = DF_BUF_INIT(2 * DF_MIB);
+    int64_t end = 0;
+    assert_int_equal(df_step_read(&w->s, uid, DF_STREAM_LOG, 0, &log, &end, NULL), 0);
+    assert_int_equal(end, n);
+    assert_memory_equal(df_buf_str(&log), text, n);
+}
+
 static void each_pod_has_its_part_of_the_log(void **state)
 {
     struct world *w = *state;
@@ -147,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(what_a_workflow_prints_is_its_log_while_it_runs_and_when_it_has_ended),
+        TEST(what_was_printed_between_two_looks_may_be_long),
         TEST(each_pod_has_its_part_of_the_log),
         TEST(the_log_of_a_pod_that_is_gone_stays),
         TEST(a_part_that_was_recorded_and_not_copied_is_copied_once),

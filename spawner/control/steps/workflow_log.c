@@ -49,11 +49,17 @@ static int add_bytes(void *arg, const char *bytes, size_t n, struct df_err *err)
 {
     struct copy *c = arg;
     int64_t known = c->end + (int64_t)c->more.len - c->at;
-    size_t skip = known <= 0 ? 0 : known < (int64_t)n ? (size_t)known : n;
+    size_t at = known <= 0 ? 0 : known < (int64_t)n ? (size_t)known : n;
     c->at += (int64_t)n;
-    if (df_buf_add(&c->more, bytes + skip, n - skip) < 0)
-        return df_buf_check(&c->more, err);
-    return c->more.len < WRITE_AT ? 0 : write_more(c, err);
+    while (at < n) {
+        size_t room = WRITE_AT - c->more.len, piece = n - at < room ? n - at : room;
+        if (df_buf_add(&c->more, bytes + at, piece) < 0)
+            return df_buf_check(&c->more, err);
+        if (c->more.len == WRITE_AT && write_more(c, err) < 0)
+            return -1;
+        at += piece;
+    }
+    return 0;
 }
 
 /* ---- parts ---- */

@@ -314,7 +314,8 @@ static int ansible_output(struct df_engine *e, const struct df_engine_step *step
     int known = to->begin(to->arg, df_json_str(step->ref, "name"), err);
     if (known != 0)
         return known < 0 ? -1 : 0;
-    return give_output(a, job, df_awx_has_ended(&seen), to, err);
+    bool is_over = df_awx_has_ended(&seen) && !seen.is_printing;
+    return give_output(a, job, is_over, to, err);
 }
 
 /* ---- cancel, cleanup ---- */
