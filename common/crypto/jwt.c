@@ -151,12 +151,12 @@ static unsigned char *ecdsa_der(const struct df_buf *raw, int *ret_len)
     return der;
 }
 
-/* md NULL: the algorithm has its own. */
-static int verify_with_key(EVP_PKEY *key, const EVP_MD *md, const struct parts *p,
-                           const void *signature, size_t n, struct df_err *err)
+static int verify_with_key(const struct df_jwk *k, const struct parts *p, const void *signature,
+                           size_t n, struct df_err *err)
 {
+    const EVP_MD *md = k->kind == DF_JWK_ED25519 ? NULL : EVP_sha256(); /* NULL: it has its own */
     DF_CLEANUP(df_cleanup_md_ctx) EVP_MD_CTX *c = EVP_MD_CTX_new();
-    if (!c || EVP_DigestVerifyInit(c, NULL, md, NULL, key) != 1)
+    if (!c || EVP_DigestVerifyInit(c, NULL, md, NULL, k->key) != 1)
         return df_fail_ssl(err, "verify the token");
     int good =
         EVP_DigestVerify(c, signature, n, (const unsigned char *)p->signed_part, p->signed_len);
@@ -169,15 +169,13 @@ static int verify_with_key(EVP_PKEY *key, const EVP_MD *md, const struct parts *
 static int verify_signature(const struct parts *p, const struct df_jwk *k, struct df_err *err)
 {
     if (k->kind != DF_JWK_P256)
-        return verify_with_key(k->key, k->kind == DF_JWK_RSA ? EVP_sha256() : NULL, p,
-                               df_buf_str(&p->signature), p->signature.len, err);
+        return verify_with_key(k, p, df_buf_str(&p->signature), p->signature.len, err);
     if (p->signature.len != ES256_LEN)
         return df_fail_reason(err, DF_ERR_DENIED, "TokenSignature",
                               "the token's signature is not of 64 bytes");
     int n = 0;
     unsigned char *der = ecdsa_der(&p->signature, &n);
-    int result = der && n > 0 ? verify_with_key(k->key, EVP_sha256(), p, der, (size_t)n, err)
-                              : df_fail_oom(err);
+    int result = der && n > 0 ? verify_with_key(k, p, der, (size_t)n, err) : df_fail_oom(err);
     OPENSSL_free(der);
     return result;
 }

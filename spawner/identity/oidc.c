@@ -4,6 +4,7 @@
  */
 #include "spawner/identity/oidc.h"
 
+#include "common/base/parse.h"
 #include "common/crypto/jwks.h"
 #include "common/http/http.h"
 
@@ -116,15 +117,6 @@ static const cJSON *claim_at(const cJSON *claims, const char *name)
     return whole ? whole : df_json_at(claims, name);
 }
 
-/* Names stand in logs and in the audit trail. */
-static bool is_plain(const char *name)
-{
-    for (const char *p = name; *p; p++)
-        if ((unsigned char)*p < ' ' || *p == 0x7f)
-            return false;
-    return true;
-}
-
 static int fail_user(const char *claim, const char *why, struct df_err *err)
 {
     return df_fail_reason(err, DF_ERR_DENIED, "TokenNoUser", "the token's claim \"%.64s\" %s",
@@ -143,7 +135,7 @@ static int take_name(const struct df_openid *p, const cJSON *claims, char ret[DF
                                                                             : "";
     if (df_str_empty(name))
         return fail_user(p->user_claim, "names nobody", err);
-    if (!is_plain(name))
+    if (df_has_control(name)) /* names stand in logs and in the audit trail */
         return fail_user(p->user_claim, "has control characters", err);
     if (is_email && verified && !cJSON_IsTrue(verified))
         return fail_user("email_verified", "is not true", err);
@@ -154,7 +146,7 @@ static int take_name(const struct df_openid *p, const cJSON *claims, char ret[DF
 static int add_group(cJSON *groups, const char *prefix, const cJSON *group, struct df_err *err)
 {
     const char *name = cJSON_GetStringValue(group);
-    if (df_str_empty(name) || !is_plain(name))
+    if (df_str_empty(name) || df_has_control(name))
         return 0;
     DF_FREE char *whole = df_strf("%s%s", prefix ? prefix : "", name);
     return df_check_alloc(whole, err) < 0 ? -1 : df_json_append_str(groups, whole, err);

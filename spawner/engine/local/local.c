@@ -96,7 +96,7 @@ static int record_runner(struct local *l, const struct df_step_dir *d,
     int pid = p->pid;
     if (df_child_watcher_add(l->watch, step->uid, step->name, DF_TAKE_FD(p->pidfd), err) < 0)
         return -1;
-    /* It may have ended already, and left processes: the watcher reaps it when the lock is free. */
+    /* It may have ended already, and left processes. Nobody reaps it before l->lock is free. */
     if (df_identity_of(pid, &id, err) < 0)
         return -1;
     return df_identity_write(d->runner_pid, &id, err);
