@@ -163,8 +163,10 @@ $(B)/record/%: $(B)/obj/tests/unit/test_%.o $(B)/obj/tests/unit/record_admit.o $
 	$(Q)$(CC) $(LDFLAGS) -Wl,--wrap=df_model_admit -Wl,--wrap=df_placement_check -o $@ $(filter %.o,$^) \
 	  $(TEST_LIBS) $(SPAWNER_LIBS) $(COMMON_LIBS) -lcmocka
 
-.PHONY: unit-programs bench-programs tool-programs
+.PHONY: unit-programs unit-objects bench-programs tool-programs
 unit-programs: $(UNIT_BIN)
+# For the warnings, where other variants run them.
+unit-objects: $(call obj,$(UNIT_SRC))
 bench-programs: $(BENCH_BIN)
 tool-programs: $(TOOL_BIN) $(RECORD_BIN) $(LIBC_BIN)
 
