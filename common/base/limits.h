@@ -76,9 +76,10 @@
 /* An AdmissionReview: two versions of a resource. Anybody may send one, so DF_LIMIT_HTTP_FOREIGN of
  * them must fit the memory of the spawner, and one of them as a tree, which takes 10 MiB. */
 #define DF_LIMIT_REVIEW (256 * DF_KIB)
-#define DF_LIMIT_CANCEL_REASON 1024 /* why a user cancels a run; stored in its status */
-#define DF_LIMIT_CA (96 * DF_KIB)   /* it is passed in one variable of tofu; Linux allows 128 KiB */
-#define DF_LIMIT_HOST 253           /* of a host name: RFC 1035 */
+#define DF_LIMIT_REASON 1024  /* why a person approves, discards or cancels a run; stored with it */
+#define DF_LIMIT_APPROVALS 10 /* that an executor may require; they are stored with the run */
+#define DF_LIMIT_CA (96 * DF_KIB) /* it is passed in one variable of tofu; Linux allows 128 KiB */
+#define DF_LIMIT_HOST 253         /* of a host name: RFC 1035 */
 #define DF_LIMIT_JWKS (256 * DF_KIB)    /* an issuer's key set: usually a few KiB */
 #define DF_LIMIT_JWKS_KEYS 64           /* of one set; looked up one by one */
 #define DF_LIMIT_SSE_EVENT (8 * DF_MIB) /* a log frame with every byte escaped, and its JSON */

@@ -45,14 +45,30 @@ int df_recreate_executor(struct df_request *req, struct df_response *res, struct
     return df_create_once(req, res, DF_KIND_RUN, create_run, err);
 }
 
+/* A member of the body that people write; *ret NULL: there is none. Borrowed. */
+static int get_text(const struct df_request *req, const char *name, const char **ret,
+                    struct df_err *err)
+{
+    const cJSON *text = df_json_at(req->json, name);
+    if (text && !cJSON_IsString(text))
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "%s: must be a string", name);
+    if (text && strlen(text->valuestring) > DF_LIMIT_REASON)
+        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "%s: is longer than %d bytes",
+                              name, DF_LIMIT_REASON);
+    *ret = cJSON_GetStringValue(text);
+    return 0;
+}
+
 static int decide_run(struct df_request *req, struct df_response *res, bool approve,
                       struct df_err *err)
 {
-    static const char *const members[] = {NULL};
+    static const char *const members[] = {"reason", "plan", NULL};
+    struct df_decision d = {
+        .approves = approve, .role = req->caller.role, .actor = req->caller.name};
     DF_JSON cJSON *run = NULL;
-    if (df_request_members(req, members, err) < 0 ||
-        df_request_decide(req->s, req->params[0], approve, req->caller.role, req->caller.name, &run,
-                          err) < 0)
+    if (df_request_members(req, members, err) < 0 || get_text(req, "reason", &d.reason, err) < 0 ||
+        get_text(req, "plan", &d.plan, err) < 0 ||
+        df_request_decide(req->s, req->params[0], &d, &run, err) < 0)
         return -1;
     return df_respond_document(req, res, 200, run, err);
 }
@@ -70,16 +86,7 @@ int df_discard_run(struct df_request *req, struct df_response *res, struct df_er
 int df_request_reason(const struct df_request *req, const char **ret, struct df_err *err)
 {
     static const char *const members[] = {"reason", NULL};
-    const cJSON *reason = df_json_at(req->json, "reason");
-    if (df_request_members(req, members, err) < 0)
-        return -1;
-    if (reason && !cJSON_IsString(reason))
-        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument", "reason: must be a string");
-    if (reason && strlen(reason->valuestring) > DF_LIMIT_CANCEL_REASON)
-        return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
-                              "reason: is longer than %d bytes", DF_LIMIT_CANCEL_REASON);
-    *ret = cJSON_GetStringValue(reason);
-    return 0;
+    return df_request_members(req, members, err) < 0 ? -1 : get_text(req, "reason", ret, err);
 }
 
 int df_cancel_run(struct df_request *req, struct df_response *res, struct df_err *err)

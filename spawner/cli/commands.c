@@ -146,7 +146,9 @@ static const struct df_option logs_options[] = {
     {0}};
 
 static const struct df_option decide_options[] = {
-    {"follow", 'f', NULL, "follow the run until it has ended", NULL}, {0}};
+    {"reason", 0, "TEXT", "kept with the run", NULL},
+    {"follow", 'f', NULL, "follow the run until it has ended", NULL},
+    {0}};
 
 static const struct df_option cancel_options[] = {
     {"reason", 0, "TEXT", "kept with the run", NULL}, FOLLOW, {0}};
@@ -370,7 +372,8 @@ const struct df_command df_commands[] = {
      logs_options, 1, 1, df_cmd_logs},
     {"approve", "RUN", "Approve the plan of a waiting run", NULL,
      "dayfly approve net-3\n"
-     "dayfly approve -f net-3\n",
+     "dayfly approve -f net-3\n"
+     "dayfly approve net-3 --reason 'CHG-1234'\n",
      decide_options, 1, 1, df_cmd_approve},
     {"discard", "RUN", "Discard the plan of a waiting run", NULL, "dayfly discard net-3\n",
      decide_options, 1, 1, df_cmd_discard},

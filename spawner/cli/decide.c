@@ -52,6 +52,17 @@ static int carry_on(struct df_cli *cli, const char *run, int signals_fd, bool sh
     return show && end == DF_FOLLOW_FINAL ? df_summary_print(cli, doc, view.note, err) : DF_EXIT_OK;
 }
 
+/* NULL: out of memory. */
+static char *answer_line(const char *run, const cJSON *doc, const char *done)
+{
+    if (df_run_is_final(doc))
+        return df_strf("%s has ended already: %s\n", run, df_run_phase(doc));
+    if (df_approval_count(doc) && !df_json_at(doc, "spec.decision"))
+        return df_strf("%s has your approval; it has %lld, and others have to approve it, too\n",
+                       run, (long long)df_approval_count(doc));
+    return df_strf("%s %s\n", run, done);
+}
+
 static int decide(struct df_cli *cli, const char *verb, const char *done, struct df_err *err)
 {
     const char *run = NULL;
@@ -63,9 +74,7 @@ static int decide(struct df_cli *cli, const char *verb, const char *done, struct
         post_for_run(cli, run, verb, &doc, err) < 0)
         return -1;
     /* Only the cancel of a canceled run gets such a run as its answer. */
-    DF_FREE char *line = df_run_is_final(doc)
-                             ? df_strf("%s has ended already: %s\n", run, df_run_phase(doc))
-                             : df_strf("%s %s\n", run, done);
+    DF_FREE char *line = answer_line(run, doc, done);
     if (df_cli_print(line, err) < 0)
         return -1;
     bool embedded = df_connection_kind(cli->server) == DF_SERVICE_EMBEDDED;

@@ -100,6 +100,11 @@ static int nobody_to_ask(struct df_cli *cli, const char *run, const cJSON *doc, 
                     run);
         return DF_EXIT_OK;
     }
+    if (df_approval_count(doc) > 0)
+        return df_fail(err, DF_ERR_DENIED,
+                       "not applied: %s has %lld of the required approvals; the others approve it "
+                       "with `dayfly approve %s`, or somebody drops it with `dayfly discard %s`",
+                       run, (long long)df_approval_count(doc), run, run);
     const char *why = df_json_str(doc, "status.message");
     if (!df_str_empty(why))
         return df_fail(err, DF_ERR_DENIED, "not applied: %s", why);

@@ -145,6 +145,15 @@ static void add_progress(const cJSON *run, const cJSON *tasks, struct df_buf *ou
     (void)df_buf_addc(out, '\n');
 }
 
+static void add_message(const cJSON *run, struct df_buf *out)
+{
+    const char *message = df_json_str(run, "status.message");
+    if (df_str_empty(message))
+        return;
+    df_text_safe(out, message, strlen(message));
+    (void)df_buf_addc(out, '\n');
+}
+
 /* executor: NULL: there is none. */
 static void add_waiting(const cJSON *run, const cJSON *tasks, const cJSON *executor,
                         struct df_buf *out)
@@ -153,12 +162,13 @@ static void add_waiting(const cJSON *run, const cJSON *tasks, const cJSON *execu
     const cJSON *waiting = df_waiting_of(run);
     if (waiting)
         add_wait(waiting, out);
-    else if (df_streq(df_run_phase(run), "WaitingApproval"))
+    else if (df_streq(df_run_phase(run), "WaitingApproval")) {
         (void)df_buf_addf(out,
                           "The plan is made and waits for a decision: `dayfly approve %s` or "
                           "`dayfly discard %s`.\n",
                           name, name);
-    else if (df_streq(df_run_phase(run), "Pending"))
+        add_message(run, out);
+    } else if (df_streq(df_run_phase(run), "Pending"))
         add_turn(run, executor, out);
     else
         add_progress(run, tasks, out);
@@ -168,21 +178,26 @@ static void add_waiting(const cJSON *run, const cJSON *tasks, const cJSON *execu
 static void add_decision(const char *what, const cJSON *note, struct df_buf *out)
 {
     const char *by = df_json_str(note, "by"), *why = df_json_str(note, "reason");
-    (void)df_buf_addf(out, "%s by %s%s%s\n", what, by ? by : "nobody known", why ? ": " : "",
-                      why ? why : "");
+    (void)df_buf_addf(out, "%s by %s%s", what, by ? by : "nobody known", why ? ": " : "");
+    if (why)
+        df_text_safe(out, why, strlen(why));
+    (void)df_buf_addc(out, '\n');
+}
+
+static void add_approvals(const cJSON *run, struct df_buf *out)
+{
+    const cJSON *decision;
+    cJSON_ArrayForEach (decision, df_json_at(run, "status.decisions"))
+        add_decision("Approved", decision, out);
 }
 
 static void add_cause(const cJSON *run, struct df_buf *out)
 {
     const char *reason = df_json_str(run, "status.reason");
-    const char *message = df_json_str(run, "status.message");
     const struct df_reason *known = reason ? df_reason_find(reason) : NULL;
     if (known)
         (void)df_buf_addf(out, "%s: %s\n", reason, known->meaning);
-    if (!df_str_empty(message)) {
-        df_text_safe(out, message, strlen(message));
-        (void)df_buf_addc(out, '\n');
-    }
+    add_message(run, out);
     const cJSON *cancel = df_json_at(run, "spec.cancel");
     if (df_streq(df_run_phase(run), "Canceled") || df_streq(df_run_phase(run), "Discarded"))
         add_decision("Decided", cancel ? cancel : df_json_at(run, "spec.decision"), out);
@@ -384,6 +399,7 @@ static int print_cause(struct df_cli *cli, const cJSON *run, const cJSON *tasks,
         add_cause(run, out);
     else
         add_waiting(run, tasks, executor, out);
+    add_approvals(run, out);
     if (add_tasks(cli, tasks, out, err) < 0)
         return -1;
     (void)df_buf_addc(out, '\n');

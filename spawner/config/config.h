@@ -115,7 +115,7 @@ struct df_config {
     int64_t retain_audit_s;   /* retention.audit: of the audit trail on disk; 2 years; 0: any */
     int64_t retain_entries;   /* retention.auditEntries: of that; 0: any number */
 
-    struct df_approval_rules approval; /* approval.separateApprover and approval.autoApprove */
+    struct df_approval_rules approval; /* approval.* */
     char *approval_skips;              /* approval.autoApprove as configured; "admin" */
 
     cJSON *classes;    /* classes: {name: {limit, placement}}; or NULL */

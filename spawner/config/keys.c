@@ -138,6 +138,8 @@ const struct df_key df_keys[] = {
     RANGE("retention.audit", DF_KEY_SECONDS, retain_audit_s, "17520h", 0, 520 * WEEK),
     RANGE("retention.auditEntries", DF_KEY_WHOLE, retain_entries, "0", 0, 100000000),
     KEY("approval.separateApprover", DF_KEY_BOOL, approval.separate, "false"),
+    RANGE("approval.requiredApprovals", DF_KEY_WHOLE, approval.required, "1", 1,
+          DF_LIMIT_APPROVALS),
     KEY("approval.autoApprove", DF_KEY_STRING, approval_skips, "admin"),
     KEY("classes", DF_KEY_OBJECT, classes, NULL),
     KEY("workspaces", DF_KEY_OBJECT, workspaces, NULL),

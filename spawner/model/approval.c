@@ -11,6 +11,27 @@ static bool is_separate(const struct df_approval_rules *rules, const cJSON *exec
     return rules->separate || df_json_bool(executor, "spec.separateApprover", false);
 }
 
+int64_t df_approval_required(const struct df_approval_rules *rules, const cJSON *executor)
+{
+    int64_t own = df_json_int(executor, "spec.requiredApprovals", 1);
+    int64_t most = own > rules->required ? own : rules->required;
+    return most > 1 ? most : 1;
+}
+
+int64_t df_approval_count(const cJSON *run)
+{
+    return cJSON_GetArraySize(df_json_at(run, "status.decisions"));
+}
+
+bool df_approval_is_of(const cJSON *run, const char *caller)
+{
+    const cJSON *decision;
+    cJSON_ArrayForEach (decision, df_json_at(run, "status.decisions"))
+        if (df_streq(df_json_str(decision, "by"), caller))
+            return true;
+    return false;
+}
+
 static bool needs_no_look(const cJSON *executor)
 {
     return df_streq(df_json_str(executor, "spec.approval"), "automatic");
@@ -33,6 +54,13 @@ int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *ru
         return fail_self_approval(err,
                                   "autoApprove (--auto-approve) is an approval by the requester",
                                   "leave it out, and let somebody else approve the plan");
+    if (df_approval_required(rules, executor) > 1)
+        return df_fail(err, DF_ERR_DENIED,
+                       "autoApprove (--auto-approve) is the approval of one person, and %lld are "
+                       "required (requiredApprovals of executor %s or approval.requiredApprovals "
+                       "of the configuration): leave it out",
+                       (long long)df_approval_required(rules, executor),
+                       df_json_str(executor, "metadata.name"));
     if (role >= rules->skips || needs_no_look(executor))
         return 0;
     return df_fail(
@@ -50,6 +78,12 @@ int df_approval_check_approver(const struct df_approval_rules *rules, const cJSO
     char why[256];
     if (executor && df_executor_check_accepted(executor, err) < 0)
         return -1;
+    if (df_approval_required(rules, executor) > 1 && !df_stamp_is_name(caller))
+        return df_fail_reason(err, DF_ERR_DENIED, "UnknownApprover",
+                              "%lld people have to approve run %s, and this approver is not known "
+                              "by name: approve it under a name",
+                              (long long)df_approval_required(rules, executor),
+                              df_json_str(run, "metadata.name"));
     if (!is_separate(rules, executor))
         return 0;
     if (!df_stamp_is_name(requester))
@@ -70,7 +104,8 @@ bool df_approval_is_automatic(const struct df_approval_rules *rules, const cJSON
                               const cJSON *executor)
 {
     enum df_role role = DF_ROLE_NONE;
-    if (is_separate(rules, executor) || df_doc_is_refused(executor))
+    if (is_separate(rules, executor) || df_approval_required(rules, executor) > 1 ||
+        df_doc_is_refused(executor))
         return false;
     if (needs_no_look(executor))
         return true;

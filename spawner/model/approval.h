@@ -3,7 +3,9 @@
  *
  * An executor whose approval is `required` wants a look at each plan. The flag autoApprove of a run
  * replaces the look only for a role that may skip it. With a separate approver, the look is that of
- * another person than the requester: neither autoApprove nor `approval: automatic` counts.
+ * another person than the requester; with several required approvals, each is that of another
+ * person: neither autoApprove nor `approval: automatic` counts then. The approvals that a run has
+ * are in status.decisions; the last one that is required makes spec.decision.
  * Thread rule: pure functions, any thread.
  */
 #ifndef DF_MODEL_APPROVAL_H
@@ -15,8 +17,16 @@
 /* Of the instance. Zero-initialised: no separate approver, and every role may skip the approval. */
 struct df_approval_rules {
     bool separate;      /* approval.separateApprover: of all executors */
+    int64_t required;   /* approval.requiredApprovals: the least number of all executors; 0 as 1 */
     enum df_role skips; /* approval.autoApprove: the least role whose autoApprove counts */
 };
+
+/* How many people have to approve a run of this executor, at least 1. executor: NULL if deleted. */
+int64_t df_approval_required(const struct df_approval_rules *rules, const cJSON *executor);
+
+/* How many have approved the run so far, and whether this caller has. */
+int64_t df_approval_count(const cJSON *run);
+bool df_approval_is_of(const cJSON *run, const char *caller);
 
 /* May a caller of this role create the run, as far as its autoApprove is concerned? DENIED: the
  * role is too low; DENIED SelfApproval: the executor wants a separate approver. */
@@ -24,8 +34,9 @@ int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *ru
                           const cJSON *executor, enum df_role role,
                           struct df_err *err) DF_MUST_CHECK;
 
-/* May this caller approve the run, as far as the requester is concerned? DENIED SelfApproval: the
- * caller is the requester, or one of the two is not known by name. Errors of
+/* May this caller approve the run, as far as the requester and other approvers are concerned?
+ * DENIED SelfApproval: the caller is the requester, or one of the two is not known by name; DENIED
+ * UnknownApprover: several approvals are required, and the caller is not known by name. Errors of
  * df_executor_check_accepted(): an edit that is refused, or not checked yet, says nothing about who
  * approves. executor: NULL if deleted. */
 int df_approval_check_approver(const struct df_approval_rules *rules, const cJSON *run,

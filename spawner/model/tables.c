@@ -109,12 +109,13 @@ static const struct df_field decision[] = {
     WORD("verdict", verdicts, .flags = DF_REQUIRED),
     STRING("by", 256, .by = DF_BY_SERVICE),
     STRING("at", 40, .by = DF_BY_SERVICE, .rule = df_rule_time),
+    STRING("reason", DF_LIMIT_REASON, .flags = DF_LINES),
     {0},
 };
 static const struct df_field cancel[] = {
     STRING("by", 256, .by = DF_BY_SERVICE),
     STRING("at", 40, .by = DF_BY_SERVICE, .rule = df_rule_time),
-    STRING("reason", 1024, .flags = DF_LINES),
+    STRING("reason", DF_LIMIT_REASON, .flags = DF_LINES),
     {0},
 };
 
@@ -170,6 +171,7 @@ const struct df_field df_executor_spec[] = {
     STORAGE(),
     WORD("approval", approvals, .flags = DF_LIVE, .fallback = "\"required\""),
     BOOL("separateApprover", .flags = DF_LIVE),
+    WHOLE("requiredApprovals", 1, DF_LIMIT_APPROVALS, .flags = DF_LIVE),
     OBJECT("timeouts", timeouts),
     OBJECT("retention", retention, .flags = DF_LIVE),
     DF_ROW_PLACEMENT,

@@ -32,11 +32,11 @@ static int set_object(cJSON *to, const char *key, const char *name, const char *
     return df_json_set(to, key, df_json_object(DF_STR(name, value)), err);
 }
 
-/* ---- notes ---- */
+/* ---- cancels ---- */
 
-cJSON *df_new_note(const char *by, const char *key, const char *value)
+cJSON *df_new_cancel(const char *by, const char *why)
 {
-    return df_json_object(DF_STR(key, value), DF_STR("by", by), DF_TIME("at", df_real_us()));
+    return df_json_object(DF_STR("reason", why), DF_STR("by", by), DF_TIME("at", df_real_us()));
 }
 
 /* ---- executors ---- */

@@ -20,9 +20,9 @@ int df_new_run(const char *executor, const cJSON *body, const cJSON *marks, cons
 int df_new_run_check(const struct df_config *config, const cJSON *run, const cJSON *executor,
                      struct df_err *err) DF_MUST_CHECK;
 
-/* Builds the note of a request: {by, at: now} and one more member (value may be NULL). NULL if out
- * of memory. */
-cJSON *df_new_note(const char *by, const char *key, const char *value);
+/* Builds spec.cancel of a run or a workflow: {by, at: now, reason}. why: or NULL. NULL if out of
+ * memory. */
+cJSON *df_new_cancel(const char *by, const char *why);
 
 /* Sets the status of a new Executor. */
 int df_new_executor_status(cJSON *executor, const char *creator, struct df_err *err) DF_MUST_CHECK;

@@ -29,14 +29,27 @@ int df_request_create_run(struct df_spawner *s, const char *executor,
 int df_request_number_run(struct df_spawner *s, const cJSON *run, const cJSON *secrets,
                           const struct df_rights *rights, cJSON **ret_executor, int64_t *ret_number,
                           struct df_err *err) DF_MUST_CHECK;
-/* Sets the run's decision. CONFLICT WrongState if it does not wait for one. Repeating the same
- * verdict is success. */
-int df_request_decide(struct df_spawner *s, const char *run, bool approve, enum df_role role,
-                      const char *actor, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* May this caller decide so about the run? DENIED, perhaps with the reason SelfApproval. */
-int df_request_check_decision(struct df_spawner *s, const cJSON *run, const char *verdict,
-                              enum df_role role, const char *actor,
-                              struct df_err *err) DF_MUST_CHECK;
+/* What a person says about a run that waits for approval. */
+struct df_decision {
+    bool approves; /* else the run is discarded */
+    enum df_role role;
+    const char *actor;
+    const char *reason; /* or NULL */
+    const char *plan;   /* status.planDigest of what was looked at; NULL: not said */
+};
+/* Notes the decision, which decides at once unless more approvals are required
+ * (model/approval.h). CONFLICT WrongState if the run does not wait for one, PlanChanged if its plan
+ * is another one. Repeating the same verdict is success. */
+int df_request_decide(struct df_spawner *s, const char *run, const struct df_decision *d,
+                      cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+/* May this caller decide so about the run? DENIED, perhaps with the reason SelfApproval or
+ * UnknownApprover. *ret_required: how many people have to. */
+int df_request_check_decision(struct df_spawner *s, const cJSON *run, const struct df_decision *d,
+                              int64_t *ret_required, struct df_err *err) DF_MUST_CHECK;
+/* Adds an approval to status.decisions, in a df_store_modify(). *ret_decides: it is the last one
+ * that is required, or was there already and is. */
+int df_request_add_approval(cJSON *run, const struct df_decision *d, int64_t required,
+                            bool *ret_decides, struct df_err *err) DF_MUST_CHECK;
 /* Cancels a run. CONFLICT WrongState if it is final. Repeating it is success. */
 int df_request_cancel_run(struct df_spawner *s, const char *run, enum df_role role,
                           const char *actor, const char *why, cJSON **ret,

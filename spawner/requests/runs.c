@@ -213,96 +213,134 @@ static int wrong_state(const cJSON *run, const char *why, struct df_err *err)
                           df_json_str(run, "metadata.name"), df_run_phase(run), why);
 }
 
-struct request {
-    const char *verdict; /* the decision, or the reason for a cancel (or NULL) */
-    const char *actor;
-    enum df_role role;
-    struct df_spawner *s;
-};
-
 /* Approving a plan that destroys needs the right to destroy. Checks the same version that is
  * written, because the plan may have just arrived. */
-static int check_role_of_decider(const cJSON *run, const struct request *r, struct df_err *err)
+static int check_role_of_decider(const cJSON *run, const struct df_decision *d, struct df_err *err)
 {
     const char *name = df_json_str(run, "metadata.name");
-    bool approves = df_streq(r->verdict, "approved");
-    if (!approves || !df_run_needs_admin(run) || r->role >= DF_ROLE_ADMIN)
-        return check_role(r->role, DF_ROLE_WRITE, approves ? "approving a run" : "discarding a run",
-                          err);
+    if (!d->approves || !df_run_needs_admin(run) || d->role >= DF_ROLE_ADMIN)
+        return check_role(d->role, DF_ROLE_WRITE,
+                          d->approves ? "approving a run" : "discarding a run", err);
     if (df_streq(df_json_str(run, "spec.action"), df_action_name(DF_ACTION_DESTROY)))
-        return check_role(r->role, DF_ROLE_ADMIN, "approving this run", err);
+        return check_role(d->role, DF_ROLE_ADMIN, "approving this run", err);
     return df_fail(
         err, DF_ERR_DENIED,
         "the plan of %s destroys or forgets everything that executor %s holds: approving it needs "
         "the role admin, as a destroy does; yours is %s. An admin can approve it, you "
         "can discard it (dayfly discard %s)",
-        name, df_json_str(run, "spec.executorRef.name"), df_role_name(r->role), name);
+        name, df_json_str(run, "spec.executorRef.name"), df_role_name(d->role), name);
 }
 
-static int check_decider(const cJSON *run, const struct request *r, struct df_err *err)
+int df_request_check_decision(struct df_spawner *s, const cJSON *run, const struct df_decision *d,
+                              int64_t *ret_required, struct df_err *err)
 {
+    const struct df_approval_rules *rules = &s->config->approval;
     DF_SHARED const cJSON *executor = NULL;
-    if (check_role_of_decider(run, r, err) < 0)
+    *ret_required = 1;
+    if (check_role_of_decider(run, d, err) < 0)
         return -1;
-    if (!df_streq(r->verdict, "approved"))
+    if (!d->approves)
         return 0;
-    if (df_store_look_for(r->s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+    if (df_store_look_for(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                           &executor, err) < 0)
         return -1;
-    return df_approval_check_approver(&r->s->config->approval, run, executor, r->actor, err);
+    *ret_required = df_approval_required(rules, executor);
+    return df_approval_check_approver(rules, run, executor, d->actor, err);
 }
 
-static int set_decision(cJSON *run, void *arg, struct df_err *err)
+struct deciding {
+    struct df_spawner *s;
+    const struct df_decision *decision;
+};
+
+static cJSON *new_decision(const struct df_decision *d, const char *plan)
 {
-    const struct request *r = arg;
-    const char *taken = df_json_str(run, "spec.decision.verdict");
-    if (check_decider(run, r, err) < 0)
+    return df_json_object(DF_STR("verdict", d->approves ? "approved" : "discarded"),
+                          DF_STR("by", d->actor), DF_TIME("at", df_real_us()),
+                          DF_STR("reason", d->reason), DF_STR("plan", plan));
+}
+
+int df_request_add_approval(cJSON *run, const struct df_decision *d, int64_t required,
+                            bool *ret_decides, struct df_err *err)
+{
+    cJSON *status = df_json_object_at(run, "status");
+    cJSON *list = df_json_array_at(status, "decisions");
+    cJSON_DeleteItemFromObjectCaseSensitive(status, "refusedDecision");
+    if (!df_approval_is_of(run, d->actor) &&
+        df_json_append(list, new_decision(d, df_json_str(run, "status.planDigest")), err) < 0)
         return -1;
-    bool again = df_streq(taken, r->verdict);
-    if (again && df_run_is_final(run))
-        return wrong_state(run, "it has ended", err);
-    if (again)
-        return 1;
+    *ret_decides = df_approval_count(run) >= required;
+    return 0;
+}
+
+static int check_plan(const cJSON *run, const struct df_decision *d, struct df_err *err)
+{
+    const char *now = df_json_str(run, "status.planDigest");
+    if (!d->plan || df_streq(d->plan, now))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "PlanChanged",
+                          "plan: the plan of run %s is %s, not %.80s: look at it again",
+                          df_json_str(run, "metadata.name"), now ? now : "not known", d->plan);
+}
+
+static int check_open(const cJSON *run, const struct df_decision *d, struct df_err *err)
+{
+    const char *taken = df_json_str(run, "spec.decision.verdict");
     if (taken)
         return wrong_state(
             run, df_streq(taken, "approved") ? "it was approved" : "it was discarded", err);
     if (!df_streq(df_run_phase(run), "WaitingApproval"))
         return wrong_state(run, "it does not wait for a decision", err);
-    cJSON *note = df_new_note(r->actor, "verdict", r->verdict);
-    return df_json_set(df_json_object_at(run, "spec"), "decision", note, err);
+    return check_plan(run, d, err);
 }
 
-int df_request_check_decision(struct df_spawner *s, const cJSON *run, const char *verdict,
-                              enum df_role role, const char *actor, struct df_err *err)
+static int set_decision(cJSON *run, void *arg, struct df_err *err)
 {
-    const struct request r = {verdict, actor, role, s};
-    return check_decider(run, &r, err);
+    const struct deciding *r = arg;
+    const struct df_decision *d = r->decision;
+    int64_t required = 1;
+    bool decides = true;
+    if (df_request_check_decision(r->s, run, d, &required, err) < 0)
+        return -1;
+    if (df_streq(df_json_str(run, "spec.decision.verdict"), d->approves ? "approved" : "discarded"))
+        return df_run_is_final(run) ? wrong_state(run, "it has ended", err) : 1;
+    if (check_open(run, d, err) < 0 ||
+        (d->approves && df_request_add_approval(run, d, required, &decides, err) < 0))
+        return -1;
+    return decides
+               ? df_json_set(df_json_object_at(run, "spec"), "decision", new_decision(d, NULL), err)
+               : 0;
 }
 
-int df_request_decide(struct df_spawner *s, const char *run, bool approve, enum df_role role,
-                      const char *actor, cJSON **ret, struct df_err *err)
+int df_request_decide(struct df_spawner *s, const char *run, const struct df_decision *d,
+                      cJSON **ret, struct df_err *err)
 {
-    struct request r = {approve ? "approved" : "discarded", actor, role, s};
+    struct deciding r = {s, d};
     return df_store_modify(s->store, DF_KIND_RUN, run, set_decision, &r, ret, err);
 }
 
 /* ---- cancel ---- */
 
+struct cancel {
+    const char *why; /* or NULL */
+    const char *actor;
+};
+
 static int set_cancel(cJSON *run, void *arg, struct df_err *err)
 {
-    const struct request *r = arg;
+    const struct cancel *r = arg;
     if (df_json_at(run, "spec.cancel"))
         return 1;
     if (df_run_is_final(run))
         return wrong_state(run, "it has ended", err);
-    cJSON *note = df_new_note(r->actor, "reason", r->verdict);
+    cJSON *note = df_new_cancel(r->actor, r->why);
     return df_json_set(df_json_object_at(run, "spec"), "cancel", note, err);
 }
 
 int df_request_cancel_run(struct df_spawner *s, const char *run, enum df_role role,
                           const char *actor, const char *why, cJSON **ret, struct df_err *err)
 {
-    struct request r = {why, actor, role, s};
+    struct cancel r = {why, actor};
     if (check_role(role, DF_ROLE_WRITE, "canceling a run", err) < 0)
         return -1;
     return df_store_modify(s->store, DF_KIND_RUN, run, set_cancel, &r, ret, err);

@@ -116,8 +116,8 @@ static int set_cancel(cJSON *task, void *arg, struct df_err *err)
         return 1;
     if (df_task_is_final(task))
         return wrong_state(task, "it has ended", err);
-    return df_json_set(df_json_object_at(task, "spec"), "cancel",
-                       df_new_note(r->actor, "reason", r->why), err);
+    return df_json_set(df_json_object_at(task, "spec"), "cancel", df_new_cancel(r->actor, r->why),
+                       err);
 }
 
 int df_request_cancel_workflow(struct df_spawner *s, const char *name, const char *actor,

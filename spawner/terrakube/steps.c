@@ -25,7 +25,7 @@ static int set_cancel(cJSON *task, void *arg, struct df_err *err)
     if (df_task_is_final(task) || df_task_is_canceled(task))
         return 1;
     return df_json_set(df_json_object_at(task, "spec"), "cancel",
-                       df_new_note(CANCEL_BY, "reason", CANCEL_WHY), err);
+                       df_new_cancel(CANCEL_BY, CANCEL_WHY), err);
 }
 
 /* Until a runner has claimed the step, nobody else keeps its heartbeat or hears of a cancel. A

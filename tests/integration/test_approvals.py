@@ -168,6 +168,63 @@ def test_without_it_a_requester_approves_their_own_run(home):
         service.await_phase("net-1", "Succeeded")
 
 
+# ---- several approvals ----
+
+@pytest.mark.parametrize("of", ["instance", "executor"])
+def test_two_people_approve_a_plan_and_the_run_says_who(home, of):
+    instance = {"requiredApprovals": 2} if of == "instance" else {}
+    spec = {"requiredApprovals": 2} if of == "executor" else {}
+    with Service(home, **instance) as service:
+        service.executor("net", **spec)
+        service.be("eve")
+        service.ask("net")
+        digest = service.await_phase("net-1", "WaitingApproval")["status"]["planDigest"]
+        assert "has your approval; it has 1" in home.dayfly("approve", "net-1", "--reason", "CHG-1").stdout
+        assert "has your approval; it has 1" in home.dayfly("approve", "net-1").stdout, "nobody counts twice"
+        wait_for("the message", lambda: service.request("GET", "/v1/runs/net-1")[1]["status"].get("message") ==
+                 "1 of 2 approvals: approved by eve")
+        assert "1 of 2 approvals: approved by eve" in home.dayfly("why", "net-1").stdout
+        service.be("bob")
+        assert home.dayfly("approve", "net-1").stdout == "net-1 approved\n"
+        run = service.await_phase("net-1", "Succeeded")
+        assert [(d["by"], d["verdict"], d.get("reason"), d["plan"]) for d in run["status"]["decisions"]] == [
+            ("eve", "approved", "CHG-1", digest), ("bob", "approved", None, digest)]
+        why = home.dayfly("why", "net-1").stdout
+        assert "Approved by eve: CHG-1\n" in why and "Approved by bob\n" in why
+
+
+def test_several_approvals_are_not_given_in_advance_and_one_person_discards(home):
+    with Service(home) as service:
+        service.executor("net", approval="automatic", requiredApprovals=2)
+        refused = home.dayfly("run", "net", "--auto-approve", code=1)
+        assert "requiredApprovals of executor net" in refused.stderr and "leave it out" in refused.stderr
+        service.ask("net")
+        service.await_phase("net-1", "WaitingApproval")
+        service.approve("net-1")
+        service.be("bob")
+        home.dayfly("discard", "net-1", "--reason", "too large")
+        service.await_phase("net-1", "Discarded")
+        assert "Decided by bob: too large" in home.dayfly("why", "net-1").stdout
+
+
+def test_an_approval_of_another_plan_and_rubbish_are_refused(home):
+    with Service(home) as service:
+        service.executor("net")
+        service.ask("net")
+        digest = service.await_phase("net-1", "WaitingApproval")["status"]["planDigest"]
+
+        def approve(**body):
+            return reason(service.request("POST", "/v1/runs/net-1/approve", body))
+        assert approve(plan="0" * 64) == (409, "PlanChanged")
+        assert approve(reason=1) == approve(plan=[]) == approve(reason="x" * 1025) == approve(because="") == (400, "InvalidDocument")
+        assert service.phase("net-1") == "WaitingApproval"
+        assert service.request("POST", "/v1/runs/net-1/approve", {"plan": digest})[0] == 200
+        service.await_phase("net-1", "Succeeded")
+        for value in (0, 11, "2"):
+            answer = service.request("PATCH", "/v1/executors/net", {"spec": {"requiredApprovals": value}})
+            assert reason(answer) == (400, "InvalidDocument") and "requiredApprovals" in answer[1]["detail"]
+
+
 # ---- the webhook's route ----
 
 REVIEW = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {

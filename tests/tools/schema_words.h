@@ -300,6 +300,9 @@ static const struct text texts[] = {
                      "executors/NAME/terraform.tfstate by default."},
     {"storage.config", "The backend's settings, without secrets."},
     {"approval", "required: somebody approves each plan; automatic: plans need no approval."},
+    {"requiredApprovals", "How many people approve each plan, 1 by default; with several neither "
+                          "approval: automatic nor "
+                          "autoApprove counts."},
     {"separateApprover",
      "Somebody else than the requester approves each plan; approval: automatic does not count."},
     {"retention",
@@ -334,6 +337,7 @@ static const struct text texts[] = {
     {"autoApprove", "The plan of this run needs no approval."},
     {"decision", "For a run that waits for approval: set it once, to approve or discard the plan."},
     {"decision.verdict", "approved or discarded."},
+    {"decision.reason", "Why, in your own words; kept with the run."},
     {"cancel", "Set it (an empty object suffices) to cancel what runs or waits."},
     {"cancel.reason", "For people."},
     {"engine", "What executes it: job creates a Kubernetes Job."},

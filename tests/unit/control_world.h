@@ -621,6 +621,14 @@ static void report(const struct runner *r, const char *body)
 #define NOTHING_TO_DO "{'exitCode':0,'reason':'NoChanges','hasChanges':false}"
 #define APPLIED "{'exitCode':0,'reason':'Applied'}"
 
+/* As POST /v1/runs/{name}/approve or …/discard. */
+static inline int decide(struct world *w, const char *run, bool approves, enum df_role role,
+                         const char *actor, struct df_err *err)
+{
+    const struct df_decision d = {.approves = approves, .role = role, .actor = actor};
+    return df_request_decide(&w->s, run, &d, NULL, err);
+}
+
 static inline void play_plan(struct world *w, const char *run, const char *step)
 {
     struct runner r = claim(w, step);

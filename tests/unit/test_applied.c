@@ -500,6 +500,25 @@ static void a_separate_approver_has_a_name(void **state)
     assert_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
 }
 
+/* Each of several approvals makes room in the spec for the next. */
+static void approvals_by_kubectl_are_counted_until_there_are_enough(void **state)
+{
+    struct world *w = *state;
+    w->config.approval.required = 2;
+    begin_stamped(w);
+    decide_as(w, "first", "write ann");
+    await_message(w, "first", "1 of 2 approvals: approved by ann");
+    assert_value(w, DF_KIND_RUN, "first", "spec.decision", "");
+    decide_as(w, "first", "write ann");
+    await_value(w, DF_KIND_RUN, "first", "spec.decision", "");
+    assert_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
+    decide_as(w, "first", "write bob");
+    (void)await_start(w, "first-apply");
+    await_value(w, DF_KIND_RUN, "first", "status.approvedBy", "bob");
+    DF_JSON cJSON *doc = get(w, DF_KIND_RUN, "first");
+    assert_int_equal(df_approval_count(doc), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -527,6 +546,7 @@ int main(void)
         TEST(a_new_run_that_brings_its_decision_is_refused_and_was_approved_by_nobody),
         TEST(a_requesters_own_approval_is_taken_away_and_somebody_elses_counts),
         TEST(a_separate_approver_has_a_name),
+        TEST(approvals_by_kubectl_are_counted_until_there_are_enough),
     };
     return cmocka_run_group_tests_name("applied", tests, NULL, NULL);
 }

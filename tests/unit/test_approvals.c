@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/model/stamp.h"
 #include "tests/unit/control_loop.h"
 
 static void await_phase(struct world *w, const char *phase)
@@ -54,7 +55,7 @@ static void it_is_paused_until_somebody_decides_and_keeps_who_that_was(void **st
     await_phase(w, "WaitingApproval");
     assert_conditions(w, "True/WaitingApproval", "False/WaitingApproval", "False/WaitingApproval");
     assert_int_equal(phase_of(w), DF_TASK_PHASE_PAUSED);
-    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", NULL, NULL), 0);
+    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "ann", NULL), 0);
     struct runner r = claim(w, "net-1-apply");
     report(&r, APPLIED);
     await_phase(w, "Succeeded");
@@ -74,7 +75,7 @@ static void it_ends_with_its_plan_and_a_decision_that_comes_later_changes_nothin
     await_phase(w, "Failed");
     assert_conditions(w, "False/PlanExpired", "False/PlanExpired", "True/PlanExpired");
     assert_int_equal(df_reason_fault("PlanExpired"), DF_FAULT_USER);
-    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_WRITE, "ann", NULL, &err), -1);
+    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "ann", &err), -1);
     assert_string_equal(err.reason, "WrongState");
     await_settled(w);
     assert_conditions(w, "False/PlanExpired", "False/PlanExpired", "True/PlanExpired");
@@ -118,6 +119,98 @@ static void one_that_asks_for_nothing_has_failed(void **state)
     assert_conditions(w, "False/InvalidDocument", "False/InvalidDocument", "True/InvalidDocument");
 }
 
+/* A run of an executor that wants two approvals, whose plan is made. */
+static void ask_two(struct world *w)
+{
+    make_executor(w, "net", "'requiredApprovals':2");
+    start(w);
+    run(w, "net", ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+    await_phase(w, "WaitingApproval");
+}
+
+static void two_people_approve_and_the_first_alone_decides_nothing(void **state)
+{
+    struct world *w = *state;
+    ask_two(w);
+    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "ann", NULL), 0);
+    await_value(w, DF_KIND_RUN, "net-1", "status.message", "1 of 2 approvals: approved by ann");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    assert_value(w, DF_KIND_RUN, "net-1", "spec.decision", "");
+    const struct df_decision bob = {true, DF_ROLE_WRITE, "bob", "CHG-1", NULL};
+    assert_int_equal(df_request_decide(&w->s, "net-1", &bob, NULL, NULL), 0);
+    struct runner r = claim(w, "net-1-apply");
+    report(&r, APPLIED);
+    await_phase(w, "Succeeded");
+    DF_JSON cJSON *doc = get(w, DF_KIND_RUN, "net-1");
+    assert_int_equal(cJSON_GetArraySize(df_json_at(doc, "status.decisions")), 2);
+    assert_true(df_approval_is_of(doc, "ann") && df_approval_is_of(doc, "bob"));
+    assert_value(w, DF_KIND_RUN, "net-1", "spec.decision.by", "bob");
+    assert_value(w, DF_KIND_RUN, "net-1", "spec.decision.reason", "CHG-1");
+}
+
+static void nobody_approves_twice(void **state)
+{
+    struct world *w = *state;
+    ask_two(w);
+    for (int i = 0; i < 3; i++)
+        assert_int_equal(decide(w, "net-1", true, DF_ROLE_ADMIN, "ann", NULL), 0);
+    await_value(w, DF_KIND_RUN, "net-1", "status.message", "1 of 2 approvals: approved by ann");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    assert_value(w, DF_KIND_RUN, "net-1", "spec.decision", "");
+}
+
+static void one_of_several_approvers_has_a_name(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    ask_two(w);
+    assert_int_equal(decide(w, "net-1", true, DF_ROLE_ADMIN, DF_STAMP_NOBODY, &err), -1);
+    assert_string_equal(err.reason, "UnknownApprover");
+}
+
+static void one_person_discards_what_others_have_approved(void **state)
+{
+    struct world *w = *state;
+    ask_two(w);
+    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "ann", NULL), 0);
+    assert_int_equal(decide(w, "net-1", false, DF_ROLE_WRITE, "bob", NULL), 0);
+    await_phase(w, "Discarded");
+    DF_JSON cJSON *apply = get(w, DF_KIND_TASK_ACTION, "net-1-apply");
+    assert_null(apply);
+}
+
+/* `approval: automatic` and autoApprove are the word of one person. */
+static void several_approvals_are_not_given_in_advance(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    w->config.approval.required = 2;
+    make_executor(w, "net", "'approval':'automatic'");
+    start(w);
+    DF_JSON cJSON *body = json(AUTO);
+    const struct df_run_request quick = {.body = body, .role = DF_ROLE_ADMIN, .actor = "ann"};
+    assert_int_equal(df_request_create_run(&w->s, "net", &quick, NULL, &err), -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+    assert_non_null(strstr(err.message, "approval.requiredApprovals"));
+    run(w, "net", ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+    await_phase(w, "WaitingApproval");
+}
+
+/* What was looked at is what is approved. */
+static void an_approval_of_another_plan_is_refused(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    ask(w);
+    await_phase(w, "WaitingApproval");
+    const struct df_decision d = {true, DF_ROLE_ADMIN, "ann", NULL, "0123"};
+    assert_int_equal(df_request_decide(&w->s, "net-1", &d, NULL, &err), -1);
+    assert_string_equal(err.reason, "PlanChanged");
+    assert_value(w, DF_KIND_RUN, "net-1", "spec.decision", "");
+}
+
 int main(void)
 {
     df_log_setup(DF_LOG_ERROR, false, "test");
@@ -126,6 +219,12 @@ int main(void)
         TEST(it_ends_with_its_plan_and_a_decision_that_comes_later_changes_nothing),
         TEST(it_goes_at_once_when_it_is_deleted),
         TEST(one_that_asks_for_nothing_has_failed),
+        TEST(two_people_approve_and_the_first_alone_decides_nothing),
+        TEST(nobody_approves_twice),
+        TEST(one_of_several_approvers_has_a_name),
+        TEST(one_person_discards_what_others_have_approved),
+        TEST(several_approvals_are_not_given_in_advance),
+        TEST(an_approval_of_another_plan_is_refused),
     };
     return cmocka_run_group_tests_name("approvals", tests, NULL, NULL);
 }

@@ -255,8 +255,7 @@ static void a_deleted_plan_stays_until_its_run_is_over(void **state)
     await_phase(w, "net-1", "WaitingApproval");
     set_gone(w, STEP);
     delete_document(w, STEP);
-    assert_int_equal(df_request_decide(&w->s, "net-1", true, DF_ROLE_ADMIN, "tester", NULL, NULL),
-                     0);
+    assert_int_equal(decide(w, "net-1", true, DF_ROLE_ADMIN, "tester", NULL), 0);
     struct runner r = claim(w, "net-1-apply");
     DF_CLOSE int fd = -1;
     int64_t size;

@@ -40,6 +40,7 @@ struct follow {
     bool log_ended;         /* all log lines of the ended run were received */
     int64_t final_ms;       /* monotonic: when the end of the run was seen; 0: not yet */
     bool canceled;          /* this command requested it */
+    bool is_one_of;         /* this command approved it, and others have to follow */
     int64_t signaled_ms;    /* monotonic: the last signal that counted; 0: none */
     bool left;
     bool is_waiting; /* what the run waits for was shown, and is not over */
@@ -226,14 +227,20 @@ static int find_again(struct follow *f, struct df_err *err)
     return f->left ? 0 : open_streams(f, err);
 }
 
-static int post(struct follow *f, const char *verb, struct df_err *err)
+static int post(struct follow *f, const char *verb, cJSON **ret, struct df_err *err)
 {
     DF_FREE char *path = df_path("runs", f->run_name, verb, NULL);
-    DF_JSON cJSON *body = cJSON_CreateObject();
+    /* The plan that was shown. */
+    const char *plan = df_streq(verb, "approve") ? df_json_str(f->run, "status.planDigest") : NULL;
+    DF_JSON cJSON *body = df_json_object(DF_STR("plan", plan));
     DF_JSON cJSON *run = NULL;
     if (!path || !body)
         return df_fail_oom(err);
-    return df_cli_call(f->cli, "POST", path, body, &run, err);
+    if (df_cli_call(f->cli, "POST", path, body, &run, err) < 0)
+        return -1;
+    if (ret)
+        *ret = DF_TAKE(run);
+    return 0;
 }
 
 /* ---- waiting for other runs ---- */
@@ -254,7 +261,7 @@ static const cJSON *run_ahead(const struct follow *f, const cJSON *runs)
  * decide. */
 static int give_up(struct follow *f, const char *name, struct df_err *err)
 {
-    if (post(f, "cancel", err) < 0 && !df_streq(err->reason, "WrongState"))
+    if (post(f, "cancel", NULL, err) < 0 && !df_streq(err->reason, "WrongState"))
         return unless_lost(f, -1, err);
     f->canceled = true;
     return df_check_alloc(f->behind = strdup(name), err);
@@ -317,12 +324,18 @@ static int answer(struct follow *f, struct df_err *err)
 {
     f->question = QUESTION_ANSWERED;
     bool yes = df_streq(df_buf_str(&f->answer), "yes\n");
-    if (post(f, yes ? "approve" : "discard", err) < 0)
+    DF_JSON cJSON *run = NULL;
+    if (post(f, yes ? "approve" : "discard", &run, err) < 0)
         /* Somebody else has decided; the run shows how. */
         return df_streq(err->reason, "WrongState") ? 0 : -1;
     if (!yes)
         df_view_say(f->view, DF_TONE_PLAIN,
                     "Declined: the plan of %s is discarded, nothing was changed.", f->run_name);
+    f->is_one_of = is_undecided(run);
+    if (f->is_one_of) {
+        cJSON_Delete(f->run);
+        f->run = DF_TAKE(run);
+    }
     return 0;
 }
 
@@ -361,7 +374,7 @@ static void drop_plan(struct follow *f)
     struct df_err err = {0};
     df_view_say(f->view, DF_TONE_PLAIN, "%s", "");
     f->question = QUESTION_ANSWERED;
-    if (post(f, "cancel", &err) == 0) {
+    if (post(f, "cancel", NULL, &err) == 0) {
         f->canceled = true;
         df_view_say(f->view, DF_TONE_STRONG,
                     "Canceled: the plan of %s is discarded, nothing was changed.", f->run_name);
@@ -385,7 +398,7 @@ static void cancel(struct follow *f)
                     "Canceling %s: the tool is asked to end and its state is stored. Ctrl-C once "
                     "more leaves without waiting.",
                     f->run_name);
-    if (post(f, "cancel", &err) < 0 && !df_streq(err.reason, "WrongState"))
+    if (post(f, "cancel", NULL, &err) < 0 && !df_streq(err.reason, "WrongState"))
         df_view_say(f->view, DF_TONE_BAD, "It could not be canceled: %s", err.message);
 }
 
@@ -502,7 +515,7 @@ static int follow(struct follow *f, enum df_follow_end *ret_end, struct df_err *
             *ret_end = DF_FOLLOW_LEFT;
         else if (is_over(f))
             *ret_end = DF_FOLLOW_FINAL;
-        else if (waits_for_person(f) && !f->o->ask)
+        else if (f->is_one_of || (waits_for_person(f) && !f->o->ask))
             *ret_end = DF_FOLLOW_WAITING;
         else if (turn(f, err) < 0)
             return -1;

@@ -329,11 +329,44 @@ struct signature {
     struct df_stamp by;
     int64_t now_us;
     const char *refusal; /* NULL: signed */
+    int64_t required;    /* approvals, if it is one */
+    bool is_one_of;      /* it is an approval, and others have to follow */
 };
 
 static bool is_unsigned(const cJSON *note)
 {
     return note && !df_json_at(note, "at");
+}
+
+/* What the writer of spec.decision says. */
+static struct df_decision decision_of(const cJSON *run, const struct df_stamp *by)
+{
+    return (struct df_decision){.approves =
+                                    df_streq(df_json_str(run, "spec.decision.verdict"), "approved"),
+                                .role = by->role,
+                                .actor = by->name,
+                                .reason = df_json_str(run, "spec.decision.reason")};
+}
+
+static void take_away(cJSON *run)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(df_json_object_at(run, "spec"), "decision");
+    df_stamp_drop(run, DF_STAMP_DECIDED);
+}
+
+/* Notes an approval in the status, before it is signed or makes room in the spec for the next one: a
+ * crash in between loses none. */
+static int note_approval(cJSON *run, void *arg, struct df_err *err)
+{
+    struct signature *s = arg;
+    const struct df_decision d = decision_of(run, &s->by);
+    bool decides = true;
+    if (!is_unsigned(df_json_at(run, "spec.decision")) || !d.approves)
+        return 1;
+    if (df_request_add_approval(run, &d, s->required, &decides, err) < 0)
+        return -1;
+    s->is_one_of = !decides;
+    return 0;
 }
 
 static int set_signature(cJSON *doc, void *arg, struct df_err *err)
@@ -342,6 +375,10 @@ static int set_signature(cJSON *doc, void *arg, struct df_err *err)
     cJSON *note = cJSON_GetObjectItemCaseSensitive(df_json_object_at(doc, "spec"), s->key);
     if (!is_unsigned(note))
         return 1;
+    if (s->is_one_of) {
+        take_away(doc);
+        return 0;
+    }
     char at[DF_TIME_LEN];
     if (df_json_set_str(note, "by", s->by.name, err) < 0)
         return -1;
@@ -357,8 +394,7 @@ static int set_refusal(cJSON *run, void *arg, struct df_err *err)
         return df_fail_oom(err);
     if (!is_unsigned(cJSON_GetObjectItemCaseSensitive(spec, s->key)))
         return 1;
-    cJSON_DeleteItemFromObjectCaseSensitive(spec, s->key);
-    df_stamp_drop(run, DF_STAMP_DECIDED);
+    take_away(run);
     return df_json_set_str(status, "refusedDecision", s->refusal, err);
 }
 
@@ -371,11 +407,11 @@ static const char *audit_action(const cJSON *doc, const char *key)
 }
 
 /* May the writer of the decision decide so? */
-static int check_decision(const struct df_control *c, const cJSON *run, const struct df_stamp *by,
+static int check_decision(const struct df_control *c, const cJSON *run, struct signature *s,
                           struct df_err *err)
 {
-    return df_request_check_decision(c->s, run, df_json_str(run, "spec.decision.verdict"), by->role,
-                                     by->name, err);
+    const struct df_decision d = decision_of(run, &s->by);
+    return df_request_check_decision(c->s, run, &d, &s->required, err);
 }
 
 static int refuse_decision(struct df_control *c, const cJSON *run, struct signature *s,
@@ -397,13 +433,17 @@ static int refuse_decision(struct df_control *c, const cJSON *run, struct signat
 static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const struct note *n,
                 bool *ret_done, struct df_err *err)
 {
-    struct signature s = {n->key, stamp_of(c->s, doc, n->stamp), df_real_us(), NULL};
+    struct signature s = {
+        .key = n->key, .by = stamp_of(c->s, doc, n->stamp), .now_us = df_real_us()};
     struct df_err why = {0};
     if (!is_unsigned(cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "spec"), n->key)))
         return 0;
     *ret_done = true;
-    if (n == &decision_note && check_decision(c, doc, &s.by, &why) < 0)
+    if (n == &decision_note && check_decision(c, doc, &s, &why) < 0)
         return is_final(&why) ? refuse_decision(c, doc, &s, &why, err) : df_err_pass(err, &why);
+    if (n == &decision_note &&
+        df_store_modify(c->s->store, kind, name_of(doc), note_approval, &s, NULL, err) < 0)
+        return -1;
     if (df_store_modify(c->s->store, kind, name_of(doc), set_signature, &s, NULL, err) < 0)
         return -1;
     audit(c, kind, doc, audit_action(doc, n->key), &s.by, NULL);

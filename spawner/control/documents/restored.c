@@ -24,7 +24,7 @@ static int set_cancel(cJSON *doc, void *arg, struct df_err *err)
     struct visit *v = arg;
     v->is_canceled = !has_ended(v, doc) && !df_json_at(doc, "spec.cancel");
     return v->is_canceled ? df_json_set(df_json_object_at(doc, "spec"), "cancel",
-                                        df_new_note(ACTOR, "reason", WHY), err)
+                                        df_new_cancel(ACTOR, WHY), err)
                           : 1;
 }
 

@@ -31,6 +31,21 @@ static int report_approver(cJSON *run, struct df_err *err)
         err);
 }
 
+/* While more people have to approve, the run's message says who has. */
+static int report_approvals(cJSON *run, int64_t required, struct df_err *err)
+{
+    struct df_buf text = DF_BUF_INIT(64 + DF_LIMIT_APPROVALS * (DF_LIMIT_CALLER + 2));
+    const cJSON *decision;
+    const char *between = "";
+    (void)df_buf_addf(&text, "%lld of %lld approvals: approved by ",
+                      (long long)df_approval_count(run), (long long)required);
+    cJSON_ArrayForEach (decision, df_json_at(run, "status.decisions")) {
+        (void)df_buf_addf(&text, "%s%s", between, df_json_str(decision, "by"));
+        between = ", ";
+    }
+    return set(run, df_buf_take(&text), err);
+}
+
 /* While a canceled or deleted run waits for its step, its message says how long that may take. */
 static int report_ending(cJSON *run, const cJSON *step, struct df_err *err)
 {
@@ -61,6 +76,9 @@ int df_run_message_step(const struct df_run_view *view, cJSON *run, struct df_er
     const cJSON *latest = df_run_latest(view);
     bool is_planned = !df_run_apply(view) && df_task_succeeded(latest);
     const char *refused = df_json_str(run, "status.refusedDecision");
+    int64_t required = df_approval_required(&view->approval, view->executor);
+    if (is_planned && !refused && df_approval_count(run) && df_approval_count(run) < required)
+        return report_approvals(run, required, err);
     if (is_planned && destroys_all && df_run_needs_admin(run))
         return report_approver(run, err);
     if (is_planned && refused)
