@@ -5,6 +5,7 @@ import json
 
 import pytest
 
+from lib.commands import on_terminal
 from lib.dayfly import Server, wait_for
 
 MODULE = 'resource "terraform_data" "one" {\n  input = "one"\n}\n'
@@ -191,6 +192,19 @@ def test_two_people_approve_a_plan_and_the_run_says_who(home, of):
             ("eve", "approved", "CHG-1", digest), ("bob", "approved", None, digest)]
         why = home.dayfly("why", "net-1").stdout
         assert "Approved by eve: CHG-1\n" in why and "Approved by bob\n" in why
+
+
+def test_the_question_of_a_run_takes_one_of_several_approvals(home):
+    with Service(home) as service:
+        service.executor("net", requiredApprovals=2)
+        terminal = on_terminal(home, "run", "net")
+        terminal.expect("Only 'yes' is accepted:")
+        terminal.type("yes\n")
+        assert terminal.end() == 1
+        assert "not applied: net-1 has 1 of the required approvals" in terminal.shown
+        service.be("bob")
+        home.dayfly("approve", "-f", "net-1")
+        assert service.phase("net-1") == "Succeeded"
 
 
 def test_several_approvals_are_not_given_in_advance_and_one_person_discards(home):
