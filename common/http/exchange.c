@@ -224,8 +224,10 @@ static bool has_body(const struct df_http_request *req)
 static CURLcode set_method(CURL *easy, const struct df_http_request *req)
 {
     CURLcode rc = CURLE_OK;
-    if (req->once)
+    if (req->once) {
         SET(CURLOPT_FRESH_CONNECT, 1L);
+        SET(CURLOPT_FORBID_REUSE, 1L);
+    }
     if (df_streq(req->method, "HEAD")) {
         SET(CURLOPT_NOBODY, 1L);
     } else if (!req->body && req->body_fd >= 0) {

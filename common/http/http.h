@@ -86,8 +86,8 @@ struct df_http_request {
     int64_t timeout_ms; /* whole exchange; 0: DF_TIMEOUT_REQUEST_MS; -1: none (streams) */
     int64_t idle_timeout_ms; /* ends the exchange after this long without a byte; 0: none */
     size_t max_response;     /* 0: DF_LIMIT_HTTP_RESPONSE, with on_data: no limit */
-    /* It is sent on a new connection. On a kept one that breaks before the answer begins, curl
-     * sends any request again, also a POST that the peer has executed. */
+    /* It is sent on a new connection, which ends with it. On a kept one that breaks before the
+     * answer begins, curl sends any request again, also a POST that the peer has executed. */
     bool once;
     /* If set, each piece of a 2xx body goes here instead of into the response. If it returns -1 the
      * exchange ends; df_http_send() then returns 0 with stopped set. */

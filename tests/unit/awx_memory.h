@@ -29,6 +29,7 @@ struct awx_memory {
     int waiting;       /* requests that are not answered for that */
     cJSON *ignored;    /* of the next launch; or NULL */
     int last_id;
+    int connections, open; /* all that there were, and those that are not closed */
 };
 
 /* ---- what a test says ---- */
@@ -146,6 +147,19 @@ static inline void awx_break(struct awx_memory *m, const char *method, const cha
                                   DF_NUM("status", status), DF_STR("body", body));
     (void)!df_json_append(m->faults, fault, NULL);
     (void)pthread_mutex_unlock(&m->lock);
+}
+
+/* How many connections there were, once no more than so many are open; -1: they stay open. */
+static inline int awx_connections(struct awx_memory *m, int open)
+{
+    struct timespec end = df_mono_after_us(20000000);
+    (void)pthread_mutex_lock(&m->lock);
+    int failed = 0;
+    while (m->open > open && !failed)
+        failed = pthread_cond_timedwait(&m->changed, &m->lock, &end);
+    int n = failed ? -1 : m->connections;
+    (void)pthread_mutex_unlock(&m->lock);
+    return n;
 }
 
 static inline void awx_set_away(struct awx_memory *m, int status)
@@ -428,6 +442,18 @@ static inline void awx_done(void *cls, struct MHD_Connection *c, void **con,
     free(*con);
 }
 
+static inline void awx_notify_connection(void *cls, struct MHD_Connection *c, void **con,
+                                         enum MHD_ConnectionNotificationCode code)
+{
+    struct awx_memory *m = cls;
+    (void)c, (void)con;
+    (void)pthread_mutex_lock(&m->lock);
+    m->connections += code == MHD_CONNECTION_NOTIFY_STARTED;
+    m->open += code == MHD_CONNECTION_NOTIFY_STARTED ? 1 : -1;
+    (void)pthread_cond_broadcast(&m->changed);
+    (void)pthread_mutex_unlock(&m->lock);
+}
+
 static inline void awx_open(struct awx_memory *m)
 {
     struct sockaddr_in at = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
@@ -437,10 +463,10 @@ static inline void awx_open(struct awx_memory *m)
                              .token = "test-token"};
     (void)pthread_mutex_init(&m->lock, NULL);
     df_cond_init(&m->changed);
-    m->daemon =
-        MHD_start_daemon(MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL,
-                         NULL, awx_handle, m, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at,
-                         MHD_OPTION_NOTIFY_COMPLETED, awx_done, NULL, MHD_OPTION_END);
+    m->daemon = MHD_start_daemon(
+        MHD_USE_INTERNAL_POLLING_THREAD | MHD_USE_THREAD_PER_CONNECTION, 0, NULL, NULL, awx_handle,
+        m, MHD_OPTION_SOCK_ADDR, (struct sockaddr *)&at, MHD_OPTION_NOTIFY_COMPLETED, awx_done,
+        NULL, MHD_OPTION_NOTIFY_CONNECTION, awx_notify_connection, m, MHD_OPTION_END);
     if (!m->daemon)
         abort();
     unsigned port = MHD_get_daemon_info(m->daemon, MHD_DAEMON_INFO_BIND_PORT)->port;

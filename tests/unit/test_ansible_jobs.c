@@ -317,6 +317,62 @@ static void a_token_that_was_replaced_is_read_again(void **state)
     assert_int_equal(awx_count(&w->awx, NULL, ""), asked + 3);
 }
 
+/* How often a Secret was read. */
+static int secrets_read(struct world *w)
+{
+    (void)pthread_mutex_lock(&w->server.lock);
+    int n = (int)df_json_int(w->memory.counts, "GET secrets", 0);
+    (void)pthread_mutex_unlock(&w->server.lock);
+    return n;
+}
+
+static void start_another(struct world *w, const char *name, const char *uid)
+{
+    be(w, name, uid);
+    w->step.was_created = false;
+    start(w);
+}
+
+static void workflows_share_token_and_connection(void **state)
+{
+    struct world *w = *state;
+    start_another(w, "we-1", "uid-1");
+    start_another(w, "we-2", "uid-2");
+    assert_int_equal(awx_count(&w->awx, "POST", LAUNCH), 2);
+    assert_int_equal(secrets_read(w), 1);
+    assert_int_equal(awx_connections(&w->awx, 1), 3); /* a launch has its own */
+}
+
+static void a_workflow_begins_with_the_token_that_replaced_another(void **state)
+{
+    struct world *w = *state;
+    start(w);
+    replace_token(w, "{'api.token':'new-token'}");
+    awx_set_token(&w->awx, "new-token");
+    start_another(w, "we-2", "uid-2");
+    start_another(w, "we-3", "uid-3");
+    assert_int_equal(awx_count(&w->awx, "POST", LAUNCH), 3);
+    assert_int_equal(secrets_read(w), 2);
+    awx_set_token(&w->awx, "newest-token"); /* the Secret has it later */
+    be(w, "we-4", "uid-4");
+    assert_no_start(w, DF_ERR_USER, "NotAllowed", "AWX refuses the token");
+    assert_int_equal(secrets_read(w), 3);
+    replace_token(w, "{'api.token':'newest-token'}");
+    start(w);
+    assert_int_equal(secrets_read(w), 4);
+}
+
+static void what_a_workflow_has_sent_is_forgotten_when_it_has_begun(void **state)
+{
+    struct world *w = *state;
+    plan_gitea(w);
+    start(w);
+    plan(w, "{" CONFIG "}");
+    be(w, "we-2", "uid-2");
+    awx_break(&w->awx, "GET", "job_templates/", 400, "secret123 of test-token");
+    assert_no_start(w, DF_ERR_USER, "InvalidStep", "returned 400: secret123 of ***");
+}
+
 static void a_token_that_is_not_there_is_named_and_waited_for(void **state)
 {
     struct world *w = *state;
@@ -606,6 +662,9 @@ int main(void)
         TEST(a_failure_is_remembered_and_not_asked_for_again_and_again),
         TEST(who_waits_is_told_when_a_job_changes),
         TEST(a_token_that_was_replaced_is_read_again),
+        TEST(workflows_share_token_and_connection),
+        TEST(a_workflow_begins_with_the_token_that_replaced_another),
+        TEST(what_a_workflow_has_sent_is_forgotten_when_it_has_begun),
         TEST(a_token_that_is_not_there_is_named_and_waited_for),
         TEST(the_output_is_one_part_of_the_jobs_name),
         TEST(only_output_without_a_gap_is_taken_while_a_job_runs),

@@ -1,7 +1,6 @@
 /*
  * The engine `ansible`: the operations of engine.h for workflows. A call takes a client of AWX from
- * the idle ones, because each is for one thread at a time; only create() has its own, because a
- * client remembers the secrets that it has sent.
+ * the idle ones, because each is for one thread at a time.
  */
 #include "spawner/engine/ansible/ansible.h"
 
@@ -12,7 +11,7 @@
 #include "spawner/engine/ansible/awx_launch.h"
 #include "spawner/engine/ansible/awx_poll.h"
 
-enum { IDLE = 8 /* clients that keep their connection */ };
+enum { IDLE = 8 /* clients that keep their connection and their token */ };
 
 struct ansible {
     struct df_engine engine; /* first: the pointer that callers have */
@@ -93,6 +92,7 @@ static void give_back(struct client *c)
     struct ansible *a = c->engine;
     if (!c->awx)
         return;
+    df_awx_forget(c->awx);
     (void)pthread_mutex_lock(&a->lock);
     if (a->idle_count < IDLE)
         a->idle[a->idle_count++] = DF_TAKE(c->awx);
@@ -125,10 +125,10 @@ static int ansible_create(struct df_engine *e, const struct df_engine_step *step
                           struct df_err *err)
 {
     struct ansible *a = ansible_of(e);
-    DF_AWX struct df_awx *awx = NULL;
-    if (df_awx_new(&a->awx, &awx, err) < 0)
+    CLIENT client = {0};
+    if (take_client(a, &client, err) < 0)
         return -1;
-    const struct df_awx_call c = call_of(a, awx, step);
+    const struct df_awx_call c = call_of(a, client.awx, step);
     return df_awx_create(&c, ret_ref, err);
 }
 

@@ -49,6 +49,8 @@ struct df_awx_options {
 int df_awx_new(const struct df_awx_options *options, struct df_awx **ret,
                struct df_err *err) DF_MUST_CHECK;
 void df_awx_free(struct df_awx *a); /* NULL is fine */
+/* Wipes what it knows to mask it, but its token: what is sent from now on is another's. */
+void df_awx_forget(struct df_awx *a);
 static inline void df_cleanup_awx(struct df_awx **a)
 {
     df_awx_free(*a);

@@ -51,8 +51,14 @@ void df_awx_free(struct df_awx *a)
     if (!a)
         return;
     df_http_free(a->http);
-    df_strs_wipe(&a->secrets);
+    df_str_wipe(&a->token);
+    df_awx_forget(a);
     free(a);
+}
+
+void df_awx_forget(struct df_awx *a)
+{
+    df_strs_wipe(&a->secrets);
 }
 
 /* ---- one request ---- */
@@ -62,16 +68,13 @@ bool df_awx_may_have_done(const struct df_awx *a)
     return !a->is_undone;
 }
 
-/* Keeps it to mask it, too. */
 static int set_token(struct df_awx *a, const char *token, struct df_err *err)
 {
     if (!*token)
         return df_fail(err, DF_ERR_USER, "ansible.tokenSecretRef: the token must not be empty");
-    (void)df_strs_add_new(&a->secrets, token);
-    if (df_strs_check(&a->secrets, err) < 0 || df_http_set_bearer(a->http, token, err) < 0)
+    if (df_http_set_bearer(a->http, token, err) < 0)
         return -1;
-    a->has_token = true;
-    return 0;
+    return df_check_alloc(a->token = strdup(token), err);
 }
 
 static int read_token(struct df_awx *a, struct df_err *err)
@@ -120,7 +123,7 @@ static int send_once(struct df_awx *a, const struct df_awx_request *c, const cha
     req.max_response = c->max;
     req.once = df_streq(c->method, "POST");
     req.stop = a->options.stop;
-    if (!a->has_token && read_token(a, err) < 0)
+    if (!a->token && read_token(a, err) < 0)
         return -1;
     if (df_awx_gate_enter(a->options.gate, err) < 0)
         return df_err_wrap(err, "AWX %s", c->what);
@@ -140,17 +143,18 @@ static int send_with_token(struct df_awx *a, const struct df_awx_request *c, con
         return 0;
     df_http_response_free(ret);
     *ret = (struct df_http_response){0};
-    a->has_token = false;
+    df_str_wipe(&a->token);
     return send_once(a, c, url, body, ret, err);
 }
 
-static int check(const struct df_awx *a, const struct df_awx_request *c,
+static int check(struct df_awx *a, const struct df_awx_request *c,
                  const struct df_http_response *res, struct df_err *err)
 {
     int ok = c->ok ? c->ok : 200;
-    return res->status == ok || res->status == c->also_ok
-               ? 0
-               : df_awx_fail_status(c->what, res, &a->secrets, err);
+    if (res->status == ok || res->status == c->also_ok)
+        return 0;
+    (void)df_strs_add_new(&a->secrets, a->token);
+    return df_awx_fail_status(c->what, res, &a->secrets, err);
 }
 
 static int send_printed(struct df_awx *a, const struct df_awx_request *c, const char *body,

@@ -15,10 +15,10 @@ struct df_awx {
     struct df_awx_options options;
     int url_length; /* without slashes at the end */
     struct df_http *http;
-    bool has_token;
+    char *token;            /* NULL: it is to be read */
     int64_t clock_ahead_us; /* AWX's, by the last answer that told */
     bool is_undone;         /* the last request did nothing in AWX, for certain */
-    struct df_strs secrets; /* all that were sent */
+    struct df_strs secrets; /* that were sent since df_awx_forget() */
 };
 
 struct df_awx_request {
