@@ -339,6 +339,7 @@ static void workflows_share_token_and_connection(void **state)
     start_another(w, "we-1", "uid-1");
     start_another(w, "we-2", "uid-2");
     assert_int_equal(awx_count(&w->awx, "POST", LAUNCH), 2);
+    assert_int_equal(awx_count(&w->awx, "GET", ""), 2); /* the template: no earlier job */
     assert_int_equal(secrets_read(w), 1);
     assert_int_equal(awx_connections(&w->awx, 1), 3); /* a launch has its own */
 }

@@ -23,6 +23,7 @@ struct cluster {
     const char *run, *job, *task_runs;
     const char *refusal; /* of a POST: the message of a 400 */
     bool is_unserved;    /* Tekton is not installed */
+    bool ends_watches;   /* at once */
 };
 
 struct world {
@@ -33,7 +34,7 @@ struct world {
     const struct df_step_ops *ops;
     cJSON *workflow;
     struct df_buf bodies; /* of PATCH and DELETE */
-    int notified;         /* behind the server's lock */
+    int notified, reads;  /* of the run; behind the server's lock */
 };
 
 static void say(struct kube_reply *a, int status, const char *text)
@@ -71,11 +72,13 @@ static void answer(struct kube_server *s, const struct kube_request *r, struct k
     struct world *w = s->arg;
     const struct cluster *c = &w->cluster;
     const char *one = strstr(r->target, "/jobs/") ? c->job : c->run;
+    w->reads += df_streq(r->method, "GET") && strstr(r->target, "/pipelineruns/" NAME);
     if (strstr(r->target, "tekton.dev") && c->is_unserved)
         kube_say(a, 404, "", "404 page not found");
     else if (strstr(r->target, "watch=true")) {
         kube_stream(a);
-        a->hold = true;
+        a->hold = !c->ends_watches;
+        a->close = c->ends_watches;
     } else if (df_streq(r->method, "POST"))
         answer_post(c, r, a);
     else if (!df_streq(r->method, "GET")) {
@@ -501,6 +504,54 @@ static void without_tekton_a_new_step_waits_with_the_cause(void **state)
     close_world(&w);
 }
 
+static int reads_of(struct world *w)
+{
+    (void)pthread_mutex_lock(&w->server.lock);
+    int n = w->reads;
+    (void)pthread_mutex_unlock(&w->server.lock);
+    return n;
+}
+
+static void a_new_step_is_not_looked_for_where_tekton_is(void **state)
+{
+    (void)state;
+    struct world w;
+    DF_JSON cJSON *ref = NULL;
+    open_world(&w, (struct cluster){0});
+    struct df_engine_step step = step_of(&w);
+    for (int i = 0; i < 3; i++) { /* before the first one it is not known where Tekton is */
+        const struct df_engine_observation seen = seen_by(&w, &step);
+        assert_int_equal(seen.phase, DF_ENGINE_ABSENT);
+        assert_true(seen.is_gone && !seen.takes_none);
+    }
+    assert_int_equal(w.ops->create(w.engine, &step, &ref, NULL), 0);
+    assert_int_equal(reads_of(&w), 1);
+    step.workflow.was_locked = true;
+    (void)seen_by(&w, &step);
+    assert_true(reads_of(&w) > 1);
+    int known = reads_of(&w);
+    step.workflow.was_locked = false;
+    step.was_created = true;
+    (void)seen_by(&w, &step);
+    assert_int_equal(reads_of(&w), known + 1);
+    close_world(&w);
+}
+
+static void a_new_step_waits_once_tekton_is_gone(void **state)
+{
+    (void)state;
+    struct world w;
+    open_world(&w, (struct cluster){.ends_watches = true});
+    const struct df_engine_step step = step_of(&w);
+    assert_false(seen_by(&w, &step).takes_none);
+    set_cluster(&w, (struct cluster){.ends_watches = true, .is_unserved = true});
+    while (!seen_by(&w, &step).takes_none) /* a watch is told */
+        (void)usleep(1000);
+    set_cluster(&w, (struct cluster){.ends_watches = true});
+    assert_false(seen_by(&w, &step).takes_none);
+    close_world(&w);
+}
+
 static void a_step_continues_when_tekton_is_back(void **state)
 {
     (void)state;
@@ -549,6 +600,8 @@ int main(void)
         cmocka_unit_test(a_run_that_ended_long_ago_is_removed_once_its_step_has_ended),
         cmocka_unit_test(a_cancel_is_a_patch_and_a_cleanup_a_deletion_of_our_own_run),
         cmocka_unit_test(without_tekton_a_new_step_waits_with_the_cause),
+        cmocka_unit_test(a_new_step_is_not_looked_for_where_tekton_is),
+        cmocka_unit_test(a_new_step_waits_once_tekton_is_gone),
         cmocka_unit_test(a_step_continues_when_tekton_is_back),
         cmocka_unit_test(a_document_that_is_deleted_does_not_wait_for_tekton),
     };

@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/control/task_pass.h"
 #include "tests/unit/workflow_world.h"
 
 static void set_create_error(struct world *w, enum df_err_class cls, const char *reason)
@@ -244,6 +245,19 @@ static void what_an_engine_cannot_take_now_is_not_asked_for_and_holds_no_place(v
     assert_int_equal(entry(w, "waits").creates, 0);
 }
 
+/* It would be begun as one for which no engine was asked. */
+static void what_another_pass_has_begun_is_not_begun_by_one_that_has_not_seen_it(void **state)
+{
+    struct df_task_pass pass = {0};
+    struct df_err err = {0};
+    DF_JSON cJSON *task = json("{'metadata':{'labels':{'" DF_LABEL_LIVE "':'true'}}}");
+    (void)state;
+    assert_int_equal(df_workflow_hooks.set_begun(task, &pass, &err), -1);
+    assert_string_equal(err.reason, "Conflict");
+    pass.step.was_created = true;
+    assert_int_equal(df_workflow_hooks.set_begun(task, &pass, NULL), 0);
+}
+
 /* ---- engines ---- */
 
 static int ask_ansible_for_little(struct world *w, struct df_err *err)
@@ -397,6 +411,7 @@ int main(void)
         TEST(a_refusal_that_may_pass_is_told_and_tried_again),
         TEST(a_refusal_for_good_is_the_end),
         TEST(what_an_engine_cannot_take_now_is_not_asked_for_and_holds_no_place),
+        cmocka_unit_test(what_another_pass_has_begun_is_not_begun_by_one_that_has_not_seen_it),
         TEST(an_engine_that_runs_no_workflows_is_refused_at_once),
         TEST(who_opens_an_engine_for_a_workflow_is_not_sent_to_one_that_runs_none),
         TEST(a_workflow_whose_engine_runs_none_fails_and_says_so),

@@ -264,10 +264,13 @@ static int workflow_may_begin(struct df_task_pass *p, bool *ret, struct df_err *
     return *ret ? 0 : wait_behind(p, first, err);
 }
 
+/* What the pass knows may be older than the document: the engine looks for what another one has
+ * begun, but only if it is told of that. */
 static int workflow_set_begun(cJSON *task, struct df_task_pass *p, struct df_err *err)
 {
-    (void)p;
     cJSON *status = df_json_object_at(task, "status");
+    if (!p->step.was_created && df_label_has(task, DF_LABEL_LIVE))
+        return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict", "another pass has begun it");
     if (!status)
         return df_fail_oom(err);
     cJSON_DeleteItemFromObjectCaseSensitive(status, "lockedBy");

@@ -378,6 +378,19 @@ static int find_job(const struct df_awx_call *c, int64_t template_id, int64_t si
     return df_awx_find_job(c->awx, template_id, since_us, c->step->uid, ret, err);
 }
 
+/* Of a step for which nobody has asked there is none. */
+static int find_earlier(const struct df_awx_call *c, int64_t template_id, int64_t *ret,
+                        struct df_err *err)
+{
+    *ret = -1;
+    if (!c->step->was_created ||
+        find_job(c, template_id, df_real_us() - LOST_JOB_US, ret, err) == 0)
+        return 0;
+    if (err)
+        err->cls = DF_ERR_RETRY;
+    return df_err_wrap(err, "look for a job of this action, before one is launched");
+}
+
 static int adopt(const struct df_awx_call *c, int64_t job, cJSON **ret_ref, struct df_err *err)
 {
     DF_JSON cJSON *ids = cJSON_CreateArray();
@@ -407,10 +420,8 @@ static int find_or_launch(const struct df_awx_call *c, cJSON **ret_ref, struct d
         df_awx_lost_note(c->lost, c->step->uid, DF_AWX_NOTHING);
     if (find_template(c, &t, err) < 0)
         return -1;
-    if (find_job(c, t.id, df_real_us() - LOST_JOB_US, &job, err) < 0) {
-        err->cls = DF_ERR_RETRY;
-        return df_err_wrap(err, "look for a job of this action, before one is launched");
-    }
+    if (find_earlier(c, t.id, &job, err) < 0)
+        return -1;
     if (job >= 0)
         return adopt(c, job, ret_ref, err);
     if (check_lost(c, err) < 0 || check_quiet(c, err) < 0 || df_awx_check_target(c, err) < 0)

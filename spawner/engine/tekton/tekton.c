@@ -55,8 +55,10 @@ static int begin_call(struct df_engine *e, const struct df_engine_step *step, st
 static int read_run(const struct call *c, cJSON **ret, struct df_err *err)
 {
     struct df_err why = {0};
-    if (df_workflow_read(c->engine->o.kube, &df_workflow_pipeline_run, c->name_space, c->name, ret,
-                         &why) == 0)
+    int result = df_workflow_read(c->engine->o.kube, &df_workflow_pipeline_run, c->name_space,
+                                  c->name, ret, &why);
+    __atomic_store_n(&c->engine->watches.are_served, result == 0, __ATOMIC_RELAXED);
+    if (result == 0)
         return 0;
     if (!df_workflow_is_unserved(&why))
         return df_err_pass(err, &why);
@@ -323,6 +325,13 @@ static int observe_unserved(const struct call *c, const struct df_err *why,
     return 0;
 }
 
+/* Nobody has asked for a run of it, and the next one can be made: there is nothing to ask for. */
+static bool is_new(const struct call *c)
+{
+    return !c->step->was_created && !c->step->workflow.was_locked &&
+           __atomic_load_n(&c->engine->watches.are_served, __ATOMIC_RELAXED);
+}
+
 static int tekton_status(struct df_engine *e, const struct df_engine_step *step,
                          struct df_engine_observation *ret, struct df_err *err)
 {
@@ -331,6 +340,10 @@ static int tekton_status(struct df_engine *e, const struct df_engine_step *step,
     struct call c;
     if (begin_call(e, step, &c, err) < 0)
         return -1;
+    if (is_new(&c)) {
+        *ret = observation_of(&c, &v);
+        return 0;
+    }
     if (look(&c, &v, &why) < 0)
         return observe_unserved(&c, &why, ret, err);
     struct df_engine_observation observed = observation_of(&c, &v);

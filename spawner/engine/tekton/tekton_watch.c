@@ -43,7 +43,8 @@ static void on_task_run(void *arg, const struct df_kube_change *change)
 /* A cluster without Tekton is no fault of the service: each workflow of this engine says so. */
 static void on_failure(void *arg, const struct df_err *err)
 {
-    (void)arg;
+    struct df_tekton_watches *w = arg;
+    __atomic_store_n(&w->are_served, false, __ATOMIC_RELAXED);
     if (df_workflow_is_unserved(err))
         df_debug("the cluster has no Tekton: %s", err->message);
     else

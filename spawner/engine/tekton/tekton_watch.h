@@ -17,6 +17,9 @@ struct df_tekton_watches {
     struct df_kube *kube; /* these three are the owner's to set; borrowed */
     df_engine_notify notify;
     void *notify_arg;
+    /* Atomic: the cluster had PipelineRuns when they were last asked for, and no watch was told
+     * otherwise since. */
+    bool are_served;
     pthread_mutex_t lock; /* guards what follows */
     /* Where runs of live steps may be: that of new runs, and those that the configuration named
      * before. */
