@@ -182,6 +182,66 @@ static void a_transaction_that_is_lost_is_lost_for_all_who_were_in_it(void **sta
     assert_int_equal(next.result, 0);
 }
 
+/* ---- a write that joins the next one ---- */
+
+#define FOR_EVER (INT64_C(86400) * 1000000)
+
+static void *join_one(void *arg)
+{
+    struct writer *writer = arg;
+    writer->result = df_commits_join(&writer->w->commits, body, writer, &writer->err);
+    return NULL;
+}
+
+static void a_write_that_joins_is_of_the_same_transaction_as_the_next(void **state)
+{
+    struct world *w = *state;
+    struct writer a = {.w = w, .text = "a"}, b = {.w = w, .text = "b"}, c = a, lost = b;
+    lost.how = LOSES_ALL;
+    w->commits.join_us = FOR_EVER;
+    assert_int_equal(pthread_create(&a.thread, NULL, join_one, &a), 0);
+    wait_until_waiting(&w->commits, 1);
+    (void)write_one(&b);
+    (void)pthread_join(a.thread, NULL);
+    DF_FREE char *found = rows(w);
+    assert_string_equal(found, "a b ");
+    assert_true(a.result == 0 && b.result == 0);
+    assert_int_equal(pthread_create(&c.thread, NULL, join_one, &c), 0);
+    wait_until_waiting(&w->commits, 1);
+    (void)write_one(&lost);
+    (void)pthread_join(c.thread, NULL);
+    assert_int_equal(c.result, -1);
+    assert_string_equal(c.err.message, "the disk is full");
+}
+
+static int gate_of_one(struct df_db *db, void *arg, struct df_err *err)
+{
+    struct writer *joins = arg;
+    assert_int_equal(pthread_create(&joins->thread, NULL, join_one, joins), 0);
+    wait_until_waiting(&joins->w->commits, 1);
+    return insert(db, "gate", err);
+}
+
+static void one_that_has_waited_for_a_batch_waits_for_no_other(void **state)
+{
+    struct world *w = *state;
+    struct writer a = {.w = w, .text = "a"};
+    w->commits.join_us = FOR_EVER;
+    assert_int_equal(df_commits_run(&w->commits, gate_of_one, &a, NULL, NULL), 0);
+    (void)pthread_join(a.thread, NULL);
+    DF_FREE char *found = rows(w);
+    assert_string_equal(found, "gate a ");
+}
+
+static void one_that_nobody_follows_is_written_by_itself(void **state)
+{
+    struct writer a = {.w = *state, .text = "a"};
+    (void)join_one(&a);
+    assert_int_equal(a.result, 0);
+    DF_FREE char *found = rows(a.w);
+    assert_string_equal(found, "a ");
+}
+
 static void *write_many(void *arg)
 {
     struct writer *writer = arg;
@@ -214,6 +274,9 @@ int main(void)
         TEST(what_several_write_at_once_is_there_in_their_order),
         TEST(one_that_fails_takes_back_its_own_and_nothing_else),
         TEST(a_transaction_that_is_lost_is_lost_for_all_who_were_in_it),
+        TEST(a_write_that_joins_is_of_the_same_transaction_as_the_next),
+        TEST(one_that_has_waited_for_a_batch_waits_for_no_other),
+        TEST(one_that_nobody_follows_is_written_by_itself),
         TEST(many_writers_lose_nothing),
     };
     return cmocka_run_group_tests_name("store_commits", tests, NULL, NULL);

@@ -1,5 +1,9 @@
 #include "spawner/store/documents/commits.h"
 
+#include "common/base/clock.h"
+
+#define JOIN_US 1000 /* a disk takes about as long */
+
 struct df_commit {
     df_db_body body;
     void *arg;
@@ -15,7 +19,7 @@ struct df_commit {
 
 void df_commits_init(struct df_commits *c, struct df_db *db, struct df_watchers *watchers)
 {
-    *c = (struct df_commits){.db = db, .watchers = watchers};
+    *c = (struct df_commits){.db = db, .watchers = watchers, .join_us = JOIN_US};
     c->end = &c->first;
     (void)pthread_mutex_init(&c->lock, NULL);
 }
@@ -105,26 +109,40 @@ static void commit_waiting(struct df_commits *c)
     complete_batch(c, first);
 }
 
-int df_commits_run(struct df_commits *c, df_db_body body, void *arg, uint64_t *ret_sequence,
-                   struct df_err *err)
+/* joins: the next thread that comes commits both; who has waited for a batch waits for no other. */
+static int run(struct df_commits *c, struct df_commit *mine, bool joins, struct df_err *err)
 {
-    struct df_commit mine = {.body = body, .arg = arg, .wants_sequence = ret_sequence != NULL};
-    (void)pthread_cond_init(&mine.turn, NULL);
+    const struct timespec until = df_mono_after_us(c->join_us);
+    df_cond_init(&mine->turn);
     (void)pthread_mutex_lock(&c->lock);
-    *c->end = &mine;
-    c->end = &mine.next;
+    *c->end = mine;
+    c->end = &mine->next;
     c->waiting++;
-    while (!mine.done) {
+    for (; !mine->done; joins = false) {
         if (c->running)
-            (void)pthread_cond_wait(&mine.turn, &c->lock);
+            (void)pthread_cond_wait(&mine->turn, &c->lock);
+        else if (joins)
+            (void)pthread_cond_timedwait(&mine->turn, &c->lock, &until);
         else
             commit_waiting(c);
     }
     (void)pthread_mutex_unlock(&c->lock);
-    (void)pthread_cond_destroy(&mine.turn);
-    if (mine.result < 0)
-        (void)df_err_pass(err, &mine.why);
-    if (mine.result == 0 && ret_sequence)
+    (void)pthread_cond_destroy(&mine->turn);
+    return mine->result < 0 ? df_err_pass(err, &mine->why) : mine->result;
+}
+
+int df_commits_run(struct df_commits *c, df_db_body body, void *arg, uint64_t *ret_sequence,
+                   struct df_err *err)
+{
+    struct df_commit mine = {.body = body, .arg = arg, .wants_sequence = ret_sequence != NULL};
+    int result = run(c, &mine, false, err);
+    if (result == 0 && ret_sequence)
         *ret_sequence = mine.sequence;
-    return mine.result;
+    return result;
+}
+
+int df_commits_join(struct df_commits *c, df_db_body body, void *arg, struct df_err *err)
+{
+    struct df_commit mine = {.body = body, .arg = arg};
+    return run(c, &mine, true, err);
 }

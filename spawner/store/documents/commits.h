@@ -22,6 +22,7 @@ struct df_commits {
     struct df_commit *first, **end; /* the next batch */
     size_t waiting;                 /* number of writes in it */
     bool running;                   /* a batch is being written */
+    int64_t join_us;                /* so long waits a write that joins; tests change it */
 };
 
 void df_commits_init(struct df_commits *c, struct df_db *db, struct df_watchers *watchers);
@@ -32,5 +33,10 @@ void df_commits_free(struct df_commits *c);
  * number. The numbers are in the order of the bodies. */
 int df_commits_run(struct df_commits *c, df_db_body body, void *arg, uint64_t *ret_sequence,
                    struct df_err *err) DF_MUST_CHECK;
+
+/* The same for a write that is soon followed by another thread's: it waits for that a moment, so
+ * that both wait for the disk once. */
+int df_commits_join(struct df_commits *c, df_db_body body, void *arg,
+                    struct df_err *err) DF_MUST_CHECK;
 
 #endif

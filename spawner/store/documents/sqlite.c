@@ -510,7 +510,7 @@ static int audit(struct df_store *store, const cJSON *entry, struct df_err *err)
     if (strlen(text) > DF_LIMIT_DOCUMENT)
         return df_fail(err, DF_ERR_LIMIT, "an audit entry is larger than %zu bytes",
                        DF_LIMIT_DOCUMENT);
-    return df_commits_run(&s->commits, audit_body, text, NULL, err);
+    return df_commits_join(&s->commits, audit_body, text, err);
 }
 
 static int audit_size(struct df_store *store, int64_t *ret_count, int64_t *ret_bytes,
