@@ -51,7 +51,9 @@ int df_change_executor(struct df_request *req, cJSON *doc, const cJSON *old, cJS
     bool confirmed = false; /* an admin may confirm the change to another source */
     if (df_request_flag(req, "confirmSourceChange", &confirmed, err) < 0)
         return -1;
-    return df_request_change_executor(req->s, doc, old, req->caller.role, confirmed, ret, err) < 0
+    const struct df_document_request request = {
+        .doc = doc, .role = req->caller.role, .actor = req->caller.name};
+    return df_request_change_executor(req->s, &request, old, confirmed, ret, err) < 0
                ? -1
                : df_request_warn_of_secrets(req->s, *ret, err);
 }

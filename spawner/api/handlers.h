@@ -43,6 +43,7 @@ DF_HANDLER(df_get_executor_actions);
 
 /* runs.c */
 DF_HANDLER(df_list_executor_runs);
+DF_HANDLER(df_list_executor_revisions);
 DF_HANDLER(df_create_run);
 DF_HANDLER(df_recreate_executor);
 DF_HANDLER(df_approve_run);

@@ -60,6 +60,8 @@ static const struct df_route routes[] = {
           .query = "limit cursor order phase", ANY_REPLICA),
     ROUTE("POST", "/v1/executors/{name}/runs", WRITE, df_create_run, DOCUMENT,
           AUDIT("create", "Run")),
+    ROUTE("GET", "/v1/executors/{name}/revisions", READ, df_list_executor_revisions,
+          .query = "limit cursor order", ANY_REPLICA),
     ROUTE("GET", "/v1/executors/{name}/outputs", READ, df_get_outputs, .query = "showSensitive",
           .kind = "Outputs"),
 
@@ -102,6 +104,10 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/v1/runs/{name}/log", READ, df_get_run_log, .query = "follow step"),
     ROUTE("GET", "/v1/runs/{name}/events", READ, df_get_run_events, .query = "follow step"),
     ROUTE("GET", "/v1/runs/{name}/watch", READ, df_watch_run),
+
+    ROUTE("GET", "/v1/revisions", READ, df_list_documents, OF(REVISION), .query = LIST,
+          ANY_REPLICA),
+    ROUTE("GET", "/v1/revisions/{name}", READ, df_get_document, OF(REVISION), ANY_REPLICA),
 
     ROUTE("GET", "/v1/taskactions", READ, df_list_documents, OF(TASK_ACTION), .query = LIST,
           ANY_REPLICA),

@@ -4,14 +4,25 @@
 #include "spawner/model/labels.h"
 #include "spawner/model/state_command.h"
 
-int df_list_executor_runs(struct df_request *req, struct df_response *res, struct df_err *err)
+static int list_of_executor(struct df_request *req, struct df_response *res, enum df_kind kind,
+                            struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
     char label[128];
     if (df_store_get(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0)
         return -1;
     (void)snprintf(label, sizeof(label), DF_LABEL_EXECUTOR "=%s", req->params[0]);
-    return df_respond_page(req, res, DF_KIND_RUN, label, true, err);
+    return df_respond_page(req, res, kind, label, true, err);
+}
+
+int df_list_executor_runs(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return list_of_executor(req, res, DF_KIND_RUN, err);
+}
+
+int df_list_executor_revisions(struct df_request *req, struct df_response *res, struct df_err *err)
+{
+    return list_of_executor(req, res, DF_KIND_REVISION, err);
 }
 
 static int create_run(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)

@@ -110,6 +110,7 @@ struct df_config {
     int64_t retain_runs;      /* retention.runs: ended ones of each executor; 100; 0: all */
     int64_t retain_workflows; /* retention.workflows: ended ones; 1000; 0: all */
     int64_t retain_versions;  /* retention.stateVersions: of each executor; 100; 0: all */
+    int64_t retain_revisions; /* retention.revisions: of each executor; 50; 0: all */
     int64_t retain_age_s;     /* retention.age: of ended runs and workflows; 0: any */
     int64_t retain_logs_s;    /* retention.logs: of ended steps; 0: as long as their run */
     int64_t retain_audit_s;   /* retention.audit: of the audit trail on disk; 2 years; 0: any */

@@ -133,6 +133,7 @@ const struct df_key df_keys[] = {
     RANGE("retention.runs", DF_KEY_WHOLE, retain_runs, "100", 0, 1000000),
     RANGE("retention.workflows", DF_KEY_WHOLE, retain_workflows, "1000", 0, 1000000),
     RANGE("retention.stateVersions", DF_KEY_WHOLE, retain_versions, "100", 0, 1000000),
+    RANGE("retention.revisions", DF_KEY_WHOLE, retain_revisions, "50", 0, 1000000),
     RANGE("retention.age", DF_KEY_SECONDS, retain_age_s, "0s", 0, 520 * WEEK),
     RANGE("retention.logs", DF_KEY_SECONDS, retain_logs_s, "0s", 0, 520 * WEEK),
     RANGE("retention.audit", DF_KEY_SECONDS, retain_audit_s, "17520h", 0, 520 * WEEK),

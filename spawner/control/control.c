@@ -20,6 +20,7 @@
 #include "spawner/journal/journal.h"
 #include "spawner/journal/reporter.h"
 #include "spawner/requests/requests.h"
+#include "spawner/requests/revisions.h"
 #include "spawner/steps/sealed.h"
 #include "spawner/steps/waits.h"
 
@@ -43,6 +44,7 @@ static const reconciler reconcilers[DF_KIND_COUNT] = {
     [DF_KIND_EXECUTOR] = df_reconcile_executor,
     [DF_KIND_RUN] = df_reconcile_run,
     [DF_KIND_TASK_ACTION] = df_reconcile_task,
+    [DF_KIND_REVISION] = df_reconcile_revision,
 };
 
 /* The store notifies of the service's own writes in the writer's thread (store.h), so a pass that
@@ -93,12 +95,13 @@ static int wake_unfinished(struct df_control *c, struct df_err *err)
     return 0;
 }
 
-/* A df_store_visit: the run of a busy executor may have vanished while nobody worked. */
+/* A df_store_visit: while nobody worked the run of a busy executor may have vanished; a crash, or an
+ * older version, may have left one without its revision. */
 static int wake_busy(const cJSON *executor, void *arg, struct df_err *err)
 {
     struct df_control *c = arg;
     (void)err;
-    if (df_json_str(executor, "status.activeRun"))
+    if (df_json_str(executor, "status.activeRun") || !df_revision_is_kept(c->s, executor))
         df_queue_wake(c->queue, DF_KIND_EXECUTOR, df_json_str(executor, "metadata.name"));
     return 0;
 }

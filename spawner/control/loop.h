@@ -49,6 +49,8 @@ struct df_control {
 
 int df_reconcile_executor(struct df_control *c, const char *name, int64_t *ret_wake_us,
                           struct df_err *err) DF_MUST_CHECK;
+int df_reconcile_revision(struct df_control *c, const char *name, int64_t *ret_wake_us,
+                          struct df_err *err) DF_MUST_CHECK;
 int df_reconcile_run(struct df_control *c, const char *name, int64_t *ret_wake_us,
                      struct df_err *err) DF_MUST_CHECK;
 int df_reconcile_task(struct df_control *c, const char *name, int64_t *ret_wake_us,

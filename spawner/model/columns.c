@@ -30,6 +30,7 @@ const struct df_column df_run_columns[] = {
     {"WAITS SINCE", "status.waiting.since", DF_CELL_AGE, true},
     {"WAITS FOR", "status.waiting.message", DF_CELL_TEXT, true},
     {"REQUESTED BY", "spec.requestedBy", DF_CELL_TEXT, true},
+    {"REVISION", "spec.executorRevision", DF_CELL_TEXT, true},
     {"APPROVED BY", "status.approvedBy", DF_CELL_TEXT, true},
     {"COMMIT", "status.source.commit", DF_CELL_SHORT, true},
     {"TOOL", "status.tool.name", DF_CELL_TEXT, true},
@@ -59,6 +60,15 @@ const struct df_column df_integration_columns[] = {
     {"BY", "status.lastUsedBy", DF_CELL_TEXT, false, 4},
     {"OWNER", "status.owner", DF_CELL_TEXT, true},
     {"AGE", "metadata.creationTimestamp", DF_CELL_AGE, true},
+    {0}};
+
+const struct df_column df_revision_columns[] = {
+    {"NAME", "metadata.name", DF_CELL_TEXT, false},
+    {"EXECUTOR", "spec.executorRef.name", DF_CELL_TEXT, false, 2},
+    {"NUMBER", "spec.number", DF_CELL_TEXT, false},
+    {"AUTHOR", "status.author", DF_CELL_TEXT, false},
+    {"AT", "status.at", DF_CELL_TEXT, false, 1},
+    {"SOURCE", "spec.executor.source.url", DF_CELL_TEXT, true},
     {0}};
 
 /* ---- details, for describe ---- */
@@ -101,6 +111,7 @@ const struct df_column df_executor_details[] = {
 const struct df_column df_run_details[] = {
     {"Name", "metadata.name", DF_CELL_TEXT, false},
     {"Executor", "spec.executorRef.name", DF_CELL_TEXT, false},
+    {"Revision", "spec.executorRevision", DF_CELL_TEXT, false},
     {"Action", "spec.action", DF_CELL_TEXT, false},
     {"Phase", "status.phase", DF_CELL_TEXT, false},
     {"Reason", "status.reason", DF_CELL_TEXT, false},
@@ -125,6 +136,32 @@ const struct df_column df_run_details[] = {
     {"Canceled by", "spec.cancel.by", DF_CELL_TEXT, false},
     {"Created", "metadata.creationTimestamp", DF_CELL_TEXT, false},
     {"Took", "status", DF_CELL_SPAN, false},
+    {0}};
+
+const struct df_column df_revision_details[] = {
+    {"Name", "metadata.name", DF_CELL_TEXT, false},
+    {"Executor", "spec.executorRef.name", DF_CELL_TEXT, false},
+    {"Number", "spec.number", DF_CELL_TEXT, false},
+    {"Author", "status.author", DF_CELL_TEXT, false},
+    {"At", "status.at", DF_CELL_TEXT, false},
+    {"Description", "spec.executor.description", DF_CELL_TEXT, false},
+    {"Source", "spec.executor.source.url", DF_CELL_TEXT, false},
+    {"Kind", "spec.executor.source.kind", DF_CELL_TEXT, false},
+    {"Branch", "spec.executor.source.branch", DF_CELL_TEXT, false},
+    {"Tag", "spec.executor.source.tag", DF_CELL_TEXT, false},
+    {"Commit", "spec.executor.source.commit", DF_CELL_TEXT, false},
+    {"Folder", "spec.executor.source.folder", DF_CELL_TEXT, false},
+    {"Tool", "spec.executor.runtime.name", DF_CELL_TEXT, false},
+    {"Tool version", "spec.executor.runtime.version", DF_CELL_TEXT, false},
+    {"Variables", "spec.executor.variables", DF_CELL_KEYS, false},
+    {"Variable files", "spec.executor.variableFiles", DF_CELL_LIST, false},
+    {"Environment", "spec.executor.environment", DF_CELL_NAMES, false},
+    {"Arguments", "spec.executor.arguments", DF_CELL_LIST, false},
+    {"Integrations", "spec.executor.integrations", DF_CELL_NAMES, false},
+    {"Secrets", "spec.executor.secrets", DF_CELL_NAMES, false},
+    {"Storage", "spec.executor.storage.type", DF_CELL_TEXT, false},
+    {"Storage path", "spec.executor.storage.path", DF_CELL_TEXT, false},
+    {"Approval", "spec.executor.approval", DF_CELL_TEXT, false},
     {0}};
 
 const struct df_column df_task_details[] = {

@@ -39,6 +39,7 @@ extern const struct df_column df_executor_columns[], df_executor_details[];
 extern const struct df_column df_run_columns[], df_run_details[];
 extern const struct df_column df_task_columns[], df_task_details[];
 extern const struct df_column df_integration_columns[], df_integration_details[];
+extern const struct df_column df_revision_columns[], df_revision_details[];
 
 /* A member by which a list is filtered. */
 struct df_state_member {

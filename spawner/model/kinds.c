@@ -50,6 +50,14 @@ static const struct df_kind_row kinds[DF_KIND_COUNT] = {
                              .rows = df_integration_document,
                              .spec = df_integration_rows,
                              .is_editable = true},
+    [DF_KIND_REVISION] = {.name = "Revision",
+                          .shown = {"revisions", "revision", "revisions|revision", "metadata.name",
+                                    NULL, df_revision_columns, df_revision_details},
+                          .short_name = "dfv",
+                          .rows = df_revision_rows,
+                          .spec = df_revision_spec,
+                          .is_custom_resource = true,
+                          .newest_first = true},
 };
 
 const struct df_kind_row *df_kind_row(enum df_kind kind)

@@ -19,8 +19,14 @@
 #include "spawner/model/field.h"
 
 /* The numbers are those of the databases: a new kind comes last, and none is ever removed. */
-enum df_kind { DF_KIND_EXECUTOR, DF_KIND_RUN, DF_KIND_TASK_ACTION, DF_KIND_INTEGRATION };
-#define DF_KIND_COUNT 4
+enum df_kind {
+    DF_KIND_EXECUTOR,
+    DF_KIND_RUN,
+    DF_KIND_TASK_ACTION,
+    DF_KIND_INTEGRATION,
+    DF_KIND_REVISION
+};
+#define DF_KIND_COUNT 5
 
 struct df_kind_row {
     const char *name; /* "Executor": the member kind of the document */

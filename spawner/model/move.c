@@ -1,6 +1,7 @@
 #include "spawner/model/move.h"
 
 #include "spawner/model/model.h"
+#include "spawner/model/revision.h"
 #include "spawner/model/storage.h"
 
 /* ---- the target ---- */
@@ -75,12 +76,16 @@ bool df_move_is_done(const cJSON *run, const cJSON *executor)
 
 /* A new spec has the next revision. In a cluster spec and status are written one after the other:
  * if the first write was made already, the status still lacks the revision that belongs to it. */
-static int raise_revision(const cJSON *executor, cJSON *status, bool changes, struct df_err *err)
+static int raise_revision(const cJSON *executor, const cJSON *run, cJSON *status, bool changes,
+                          struct df_err *err)
 {
     int64_t now = df_json_int(executor, "status.revision", 0);
     int64_t generation = df_json_int(executor, "metadata.generation", now);
     int64_t next = changes ? now + 1 : generation > now ? generation : now;
-    return df_json_set(status, "revision", cJSON_CreateNumber((double)next), err);
+    if (next == now)
+        return 0;
+    return df_revision_set(status, next, df_json_str(run, "spec.requestedBy"),
+                           df_json_str(run, "status.finishedAt"), err);
 }
 
 static int note_former(cJSON *status, const cJSON *run, struct df_err *err)
@@ -102,7 +107,7 @@ int df_move_switch(cJSON *executor, const cJSON *run, struct df_err *err)
     bool changes = !df_json_equal(target, df_json_at(spec, "storage"));
     if (df_json_set(spec, "storage", cJSON_Duplicate(target, true), err) < 0 ||
         df_json_set(status, "provisionedStorage", cJSON_Duplicate(target, true), err) < 0 ||
-        raise_revision(executor, status, changes, err) < 0)
+        raise_revision(executor, run, status, changes, err) < 0)
         return -1;
     return note_former(status, run, err);
 }

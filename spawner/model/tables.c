@@ -213,6 +213,7 @@ const struct df_field df_run_spec[] = {
     STRING("requestedBy", 256, .by = DF_BY_SERVICE),
     WORD("requestedRole", run_roles, .by = DF_BY_SERVICE),
     WHOLE("number", 1, INT32_MAX, .by = DF_BY_SERVICE),
+    WHOLE("executorRevision", 1, INT32_MAX, .by = DF_BY_SERVICE),
     MAP("snapshot", NULL, .by = DF_BY_SERVICE),
     OBJECT("sealed", sealed, .by = DF_BY_SERVICE, .rule = refuse_sealed),
     DF_ROW_PLACEMENT,
@@ -292,6 +293,14 @@ const struct df_field df_terrakube_rows[] = {
     {0},
 };
 
+/* Only the service writes revisions (revision.h). */
+const struct df_field df_revision_spec[] = {
+    OBJECT("executorRef", executor_ref, .flags = DF_REQUIRED),
+    WHOLE("number", 1, INT32_MAX, .flags = DF_REQUIRED),
+    MAP("executor", NULL, .by = DF_BY_SERVICE),
+    {0},
+};
+
 /* ---- documents ---- */
 
 static const struct df_field label_value = {.type = DF_TYPE_STRING, .max = 63};
@@ -329,6 +338,8 @@ const struct df_field df_executor_rows[] = {
     {0}};
 const struct df_field df_run_rows[] = {
     HEADER("Run"), OBJECT("spec", df_run_spec, .flags = DF_REQUIRED), STATUS, {0}};
+const struct df_field df_revision_rows[] = {
+    HEADER("Revision"), OBJECT("spec", df_revision_spec, .flags = DF_REQUIRED), STATUS, {0}};
 const struct df_field df_task_rows[] = {
     HEADER("TaskAction"), OBJECT("spec", df_task_spec, .flags = DF_REQUIRED), STATUS, {0}};
 const struct df_field df_workflow_document[] = {

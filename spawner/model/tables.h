@@ -11,6 +11,7 @@
 /* Documents. df_task_rows: of a step of a run. */
 extern const struct df_field df_executor_rows[], df_run_rows[], df_task_rows[];
 extern const struct df_field df_integration_document[];
+extern const struct df_field df_revision_spec[], df_revision_rows[];
 /* TaskActions with the actions workflow and terrakube. */
 extern const struct df_field df_workflow_document[], df_terrakube_document[];
 

@@ -8,12 +8,14 @@
 #include "common/base/log.h"
 #include "spawner/model/accepted.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/revision.h"
 #include "spawner/model/stamp.h"
 #include "spawner/requests/integrations.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/purge.h"
 #include "spawner/requests/requests.h"
 #include "spawner/requests/reserved.h"
+#include "spawner/requests/revisions.h"
 #include "spawner/requests/secrets.h"
 #include "spawner/requests/storage.h"
 
@@ -40,6 +42,22 @@ static int store_alone(struct df_spawner *s, const cJSON *doc, const cJSON *old,
     return result;
 }
 
+/* Stores the executor and then its revision, of which the control loop makes up for a failure. */
+static int store_revision(struct df_spawner *s, const cJSON *doc, const cJSON *old, cJSON **ret,
+                          struct df_err *err)
+{
+    DF_JSON cJSON *stored = NULL;
+    struct df_err later = {0};
+    if (store_alone(s, doc, old, &stored, err) < 0)
+        return -1;
+    if (df_revision_keep(s, stored, &later) < 0)
+        df_info("executor %s has its revision later: %s", df_json_str(stored, "metadata.name"),
+                later.message);
+    if (ret)
+        *ret = DF_TAKE(stored);
+    return 0;
+}
+
 /* ---- create ---- */
 
 int df_request_create_executor(struct df_spawner *s, const struct df_document_request *request,
@@ -53,7 +71,7 @@ int df_request_create_executor(struct df_spawner *s, const struct df_document_re
         df_add_reserved(doc, request->marks, err) < 0 ||
         df_new_executor_status(doc, request->actor, err) < 0)
         return -1;
-    return store_alone(s, doc, NULL, ret, err);
+    return store_revision(s, doc, NULL, ret, err);
 }
 
 /* ---- change ---- */
@@ -81,13 +99,19 @@ static int carry_over(cJSON *doc, const cJSON *old, struct df_err *err)
     return df_executor_set_refused(doc, false, err);
 }
 
-static int raise_revision(cJSON *doc, const cJSON *old, struct df_err *err)
+/* The old revision is certain to be stored before another spec takes its place: a crash may have
+ * prevented that when it was new. */
+static int raise_revision(struct df_spawner *s, cJSON *doc, const cJSON *old, const char *author,
+                          struct df_err *err)
 {
+    char at[DF_TIME_LEN];
     if (df_json_equal(df_json_at(doc, "spec"), df_json_at(old, "spec")))
         return 0;
-    cJSON *status = df_json_object_at(doc, "status");
-    double next = df_json_num(old, "status.revision", 0) + 1;
-    return df_json_set(status, "revision", cJSON_CreateNumber(next), err);
+    return df_revision_keep(s, old, err) < 0
+               ? -1
+               : df_revision_set(df_json_object_at(doc, "status"),
+                                 df_json_int(old, "status.revision", 0) + 1, author,
+                                 df_time_format(df_real_us(), at), err);
 }
 
 /* A source that was confirmed once need not be confirmed again. */
@@ -99,20 +123,22 @@ static int note_source(cJSON *doc, struct df_err *err)
     return df_json_set_str(status, "provisionedFrom", df_json_str(doc, "spec.source.url"), err);
 }
 
-int df_request_change_executor(struct df_spawner *s, cJSON *doc, const cJSON *old,
-                               enum df_role role, bool confirmed, cJSON **ret, struct df_err *err)
+int df_request_change_executor(struct df_spawner *s, const struct df_document_request *request,
+                               const cJSON *old, bool confirmed, cJSON **ret, struct df_err *err)
 {
     /* The role is that of an admin after the first check. */
     const cJSON *accepted = df_doc_is_refused(old) ? NULL : old;
+    enum df_role role = request->role;
+    cJSON *doc = request->doc;
     if (df_executor_check_edit(old, role, err) < 0 || check_document(doc, old, err) < 0 ||
         df_allowed_executor(s, doc, accepted, role, err) < 0 ||
         df_request_check_secrets(s, doc, role, NULL, err) < 0 ||
         df_request_check_integrations(s, doc, role, NULL, err) < 0 ||
         df_executor_check_source(old, doc, confirmed, err) < 0 || carry_over(doc, old, err) < 0 ||
-        note_source(doc, err) < 0 || raise_revision(doc, old, err) < 0)
+        note_source(doc, err) < 0 || raise_revision(s, doc, old, request->actor, err) < 0)
         return -1;
     df_stamp_drop(doc, DF_STAMP_REQUESTED);
-    return store_alone(s, doc, old, ret, err);
+    return store_revision(s, doc, old, ret, err);
 }
 
 /* ---- delete ---- */

@@ -13,6 +13,7 @@
 #include "spawner/model/labels.h"
 #include "spawner/model/overrides.h"
 #include "spawner/model/recipe.h"
+#include "spawner/model/revision.h"
 #include "spawner/model/state_command.h"
 #include "spawner/model/tables.h"
 #include "spawner/requests/reserved.h"
@@ -44,10 +45,13 @@ cJSON *df_new_cancel(const char *by, const char *why)
 int df_new_executor_status(cJSON *executor, const char *creator, struct df_err *err)
 {
     cJSON *status = df_json_object_at(executor, "status");
+    char at[DF_TIME_LEN];
     if (!status)
         return df_fail_oom(err);
-    return df_json_put(status, err, DF_STR("state", "provision"), DF_STR("status", "ready"),
-                       DF_NUM("revision", 1), DF_NUM("runCounter", 0), DF_STR("creator", creator));
+    if (df_json_put(status, err, DF_STR("state", "provision"), DF_STR("status", "ready"),
+                    DF_NUM("runCounter", 0), DF_STR("creator", creator)) < 0)
+        return -1;
+    return df_revision_set(status, 1, creator, df_time_format(df_real_us(), at), err);
 }
 
 /* ---- runs ---- */
@@ -218,7 +222,8 @@ int df_new_run_number(const struct df_config *config, cJSON *run, const cJSON *e
     /* One that somebody wrote into a resource must not fill gaps of ours. */
     cJSON_DeleteItemFromObjectCaseSensitive(spec, "snapshot");
     if (df_json_set_str(ref, "uid", df_json_str(executor, "metadata.uid"), err) < 0 ||
-        df_json_set(spec, "number", cJSON_CreateNumber((double)number), err) < 0 ||
+        df_json_put(spec, err, DF_NUM("number", number),
+                    DF_NUM("executorRevision", df_json_int(executor, "status.revision", 1))) < 0 ||
         df_label_set(run, DF_LABEL_EXECUTOR, owner, err) < 0 ||
         df_label_set(run, DF_LABEL_QUEUE, df_run_takes_turn(run) ? owner : DF_QUEUE_NONE, err) <
             0 ||

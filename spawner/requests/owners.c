@@ -118,7 +118,7 @@ static int grow(struct df_owners *o, struct df_err *err)
 int df_owners_add(struct df_owners *o, enum df_kind kind, const cJSON *doc, struct df_err *err)
 {
     const char *uid = df_json_str(doc, "metadata.uid");
-    if (kind == DF_KIND_RUN || !uid)
+    if (kind == DF_KIND_RUN || kind == DF_KIND_REVISION || !uid)
         return 0;
     if (o->len == o->cap && grow(o, err) < 0)
         return -1;

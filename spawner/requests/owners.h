@@ -38,7 +38,7 @@ static inline void df_cleanup_owners(struct df_owners **o)
 }
 #define DF_OWNERS DF_CLEANUP(df_cleanup_owners)
 
-/* Adds a document; a Run is ignored. */
+/* Adds a document; a Run and a Revision are ignored: no blob has their uid. */
 int df_owners_add(struct df_owners *o, enum df_kind kind, const cJSON *doc,
                   struct df_err *err) DF_MUST_CHECK;
 /* Adds all there are. */

@@ -65,6 +65,11 @@ static int purge_run(struct df_spawner *s, const cJSON *run, struct df_err *err)
     return remove_document(s, DF_KIND_RUN, run, err);
 }
 
+static int purge_revision(struct df_spawner *s, const cJSON *revision, struct df_err *err)
+{
+    return remove_document(s, DF_KIND_REVISION, revision, err);
+}
+
 /* Selects what is removed: documents of a kind with this label that belong to this executor. */
 struct owned {
     const char *label, *value;
@@ -114,8 +119,11 @@ static int purge_of_executor(struct df_spawner *s, const cJSON *executor, struct
     const char *uid = df_json_str(executor, "metadata.uid");
     const struct owned steps = {DF_LABEL_EXECUTOR, name, uid, purge_step};
     const struct owned runs = {DF_LABEL_EXECUTOR, name, uid, purge_run};
+    const struct owned revisions = {DF_LABEL_EXECUTOR, name, uid, purge_revision};
     if (purge_kind(s, DF_KIND_TASK_ACTION, &steps, err) < 0 ||
-        purge_kind(s, DF_KIND_RUN, &runs, err) < 0 || df_state_purge(s->states, uid, err) < 0)
+        purge_kind(s, DF_KIND_RUN, &runs, err) < 0 ||
+        purge_kind(s, DF_KIND_REVISION, &revisions, err) < 0 ||
+        df_state_purge(s->states, uid, err) < 0)
         return -1;
     return df_outputs_delete(s, uid, err);
 }

@@ -24,8 +24,8 @@ int df_purge_step(struct df_spawner *s, const cJSON *task, const struct df_purge
  * none. */
 int df_purge_run(struct df_spawner *s, const cJSON *run, const struct df_purge_note *note,
                  struct df_err *err) DF_MUST_CHECK;
-/* Removes an executor that is marked as deleted, with its runs, steps and managed state. note:
- * NULL: none. */
+/* Removes an executor that is marked as deleted, with its runs, steps, revisions and managed
+ * state. note: NULL: none. */
 int df_purge_executor(struct df_spawner *s, const cJSON *executor, const struct df_purge_note *note,
                       struct df_err *err) DF_MUST_CHECK;
 

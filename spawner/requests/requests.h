@@ -69,11 +69,11 @@ struct df_document_request {
  * integrations.h; USER PlacementDenied as in allowed.h. */
 int df_request_create_executor(struct df_spawner *s, const struct df_document_request *request,
                                cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* Stores doc, as a client sent it, as the next version of old, which was just read. confirmed: the
- * change to another source is intended (model.h). DENIED SecretNotAllowed as in secrets.h. CONFLICT
- * Conflict: old is not the newest version any more. */
-int df_request_change_executor(struct df_spawner *s, cJSON *doc, const cJSON *old,
-                               enum df_role role, bool confirmed, cJSON **ret,
+/* Stores the request's doc as the next version of old, which was just read, and another spec as the
+ * next revision. confirmed: the change to another source is intended (model.h). DENIED
+ * SecretNotAllowed as in secrets.h. CONFLICT Conflict: old is not the newest version any more. */
+int df_request_change_executor(struct df_spawner *s, const struct df_document_request *request,
+                               const cJSON *old, bool confirmed, cJSON **ret,
                                struct df_err *err) DF_MUST_CHECK;
 /* Removes an executor with its runs, steps, logs, plans and managed state. CONFLICT if its state
  * forbids that or has resources (df_holdings_check_delete), or runs are unfinished. forget: NULL,

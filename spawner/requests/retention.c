@@ -19,7 +19,7 @@ enum { PAGE = 500 };
 
 struct ended {
     char *name, *uid, *owner; /* owner: uid of the executor, "" of workflows; all owned */
-    int64_t at_us;
+    int64_t at_us;            /* of a revision: its number, which grows as well */
 };
 
 /* A sweep over one kind. */
@@ -61,6 +61,8 @@ static bool is_ended(enum df_kind kind, const cJSON *doc)
 {
     if (df_json_at(doc, "metadata.deletionTimestamp") || comes_back(doc))
         return false;
+    if (kind == DF_KIND_REVISION)
+        return true;
     if (kind == DF_KIND_RUN)
         return df_run_is_final(doc);
     return !df_json_at(doc, "spec.runRef") && df_task_is_final(doc) &&
@@ -90,13 +92,14 @@ static int add_ended(struct sweep *w, const cJSON *doc, struct df_err *err)
 {
     const char *uid = df_json_str(doc, "metadata.uid");
     const char *owner = df_json_str(doc, "spec.executorRef.uid");
-    if (!uid || !is_ended(w->kind, doc) || (w->kind == DF_KIND_RUN && !owner))
+    if (!uid || !is_ended(w->kind, doc) || (w->kind != DF_KIND_TASK_ACTION && !owner))
         return 0;
     if (w->len == w->cap && grow(w, err) < 0)
         return -1;
     struct ended *e = &w->items[w->len++];
-    *e = (struct ended){strdup(df_json_str(doc, "metadata.name")), strdup(uid),
-                        strdup(owner ? owner : ""), end_of(doc)};
+    *e = (struct ended){
+        strdup(df_json_str(doc, "metadata.name")), strdup(uid), strdup(owner ? owner : ""),
+        w->kind == DF_KIND_REVISION ? df_json_int(doc, "spec.number", 0) : end_of(doc)};
     return e->name && e->uid && e->owner ? 0 : df_fail_oom(err);
 }
 
@@ -132,6 +135,14 @@ static int by_owner_and_age(const void *a, const void *b)
                                 : (x->at_us < y->at_us) - (x->at_us > y->at_us);
 }
 
+static int purge(struct df_spawner *s, enum df_kind kind, const cJSON *doc, struct df_err *err)
+{
+    if (kind == DF_KIND_REVISION)
+        return df_store_remove(s->store, kind, df_json_str(doc, "metadata.name"),
+                               df_json_str(doc, "metadata.uid"), err);
+    return (kind == DF_KIND_RUN ? df_purge_run : df_purge_step)(s, doc, NULL, err);
+}
+
 /* Read again: since it was gathered somebody may have changed or replaced it. */
 static int purge_ended(struct sweep *w, const struct ended *e, struct df_err *err)
 {
@@ -140,25 +151,27 @@ static int purge_ended(struct sweep *w, const struct ended *e, struct df_err *er
         return -1;
     if (!doc || !df_streq(df_json_str(doc, "metadata.uid"), e->uid) || !is_ended(w->kind, doc))
         return 0;
-    if (!w->dry_run &&
-        (w->kind == DF_KIND_RUN ? df_purge_run : df_purge_step)(w->s, doc, NULL, err) < 0)
+    if (!w->dry_run && purge(w->s, w->kind, doc, err) < 0)
         return -1;
     return df_removed_note(w->removed, df_kind_name(w->kind), e->name, err);
 }
 
-/* What the owner of these documents says, or the configuration. */
+/* What the owner of these documents says, or the configuration. Revisions whose executor is gone go
+ * as well: a change that ended while it was removed may leave one. */
 static int find_limits(struct sweep *w, const char *owner, struct df_retained *ret,
                        struct df_err *err)
 {
     DF_SHARED const cJSON *executor = NULL;
     struct df_err why = {0};
-    if (w->kind == DF_KIND_RUN &&
+    if (w->kind != DF_KIND_TASK_ACTION &&
         df_store_look_by_uid(w->s->store, DF_KIND_EXECUTOR, owner, &executor, &why) < 0 &&
         why.cls != DF_ERR_NOT_FOUND)
         return df_err_pass(err, &why);
     *ret = df_retained_of(w->s->config, executor);
-    if (w->kind != DF_KIND_RUN)
+    if (w->kind == DF_KIND_TASK_ACTION)
         ret->documents = w->s->config->retain_workflows;
+    if (w->kind == DF_KIND_REVISION)
+        *ret = (struct df_retained){.documents = executor ? w->s->config->retain_revisions : -1};
     return 0;
 }
 
@@ -274,6 +287,7 @@ int df_retention_apply(struct df_spawner *s, bool dry_run, cJSON **ret, struct d
     if (df_check_alloc(removed, err) < 0 || df_blob_check_owner(s->blobs, true, err) < 0 ||
         sweep_kind(s, DF_KIND_RUN, dry_run, removed, err) < 0 ||
         sweep_kind(s, DF_KIND_TASK_ACTION, dry_run, removed, err) < 0 ||
+        sweep_kind(s, DF_KIND_REVISION, dry_run, removed, err) < 0 ||
         prune_states(s, dry_run, removed, err) < 0 ||
         df_leftovers_plans(s, dry_run, removed, err) < 0 ||
         df_leftovers_logs(s, dry_run, removed, err) < 0 ||

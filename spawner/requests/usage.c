@@ -113,7 +113,8 @@ static int count_blob(void *arg, const struct df_blob_info *info, struct df_err 
 
 static int gather(struct usage *u, struct df_err *err)
 {
-    static const enum df_kind kinds[] = {DF_KIND_EXECUTOR, DF_KIND_RUN, DF_KIND_TASK_ACTION};
+    static const enum df_kind kinds[] = {DF_KIND_EXECUTOR, DF_KIND_RUN, DF_KIND_TASK_ACTION,
+                                         DF_KIND_REVISION};
     struct amount *audit = &u->total.of[DF_STORED_AUDIT];
     if (df_owners_new(&u->owners, err) < 0)
         return -1;

@@ -11,11 +11,13 @@
 #include "spawner/control/documents/deleted.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/accepted.h"
+#include "spawner/model/revision.h"
 #include "spawner/model/workflow.h"
 #include "spawner/requests/allowed.h"
 #include "spawner/requests/integrations.h"
 #include "spawner/requests/new_docs.h"
 #include "spawner/requests/requests.h"
+#include "spawner/requests/revisions.h"
 #include "spawner/requests/secrets.h"
 #include "spawner/requests/storage.h"
 #include "spawner/steps/outcome.h"
@@ -182,7 +184,9 @@ static int set_executor(cJSON *executor, void *arg, struct df_err *err)
     if (!df_json_at(executor, "status") && df_new_executor_status(executor, v->by.name, err) < 0)
         return -1;
     cJSON *status = df_json_object_at(executor, "status");
-    if (df_json_set(status, "revision", cJSON_CreateNumber((double)v->generation), err) < 0 ||
+    char at[DF_TIME_LEN];
+    if (df_revision_set(status, v->generation, v->by.name, df_time_format(df_real_us(), at), err) <
+            0 ||
         df_json_set(status, "observedGeneration", cJSON_CreateNumber((double)v->generation), err) <
             0 ||
         df_executor_set_refused(executor, !good, err) < 0)
@@ -208,7 +212,7 @@ static bool is_deletion_alone(const cJSON *executor)
 
 static int admit_executor(struct df_control *c, const cJSON *executor, struct df_err *err)
 {
-    DF_JSON cJSON *admitted = NULL;
+    DF_JSON cJSON *admitted = NULL, *judged = NULL;
     struct df_err why = {0};
     bool asks = !is_deletion_alone(executor);
     struct verdict v = {.kind = DF_KIND_EXECUTOR,
@@ -231,8 +235,10 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
         df_warn("executor %s was applied and is refused: %s", name_of(executor), why.message);
     }
     audit(c, DF_KIND_EXECUTOR, executor, is_new ? "create" : "update", &v.by, v.why);
-    return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_executor, &v, NULL,
-                           err);
+    return df_store_modify(c->s->store, DF_KIND_EXECUTOR, name_of(executor), set_executor, &v,
+                           &judged, err) < 0
+               ? -1
+               : df_revision_keep(c->s, judged, err);
 }
 
 int df_applied_executor(struct df_control *c, const cJSON *executor, bool *ret_done,

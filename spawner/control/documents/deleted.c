@@ -102,6 +102,15 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
                                  err);
 }
 
+/* ---- revisions ---- */
+
+int df_deleted_revision(struct df_control *c, const cJSON *revision, struct df_err *err)
+{
+    if (df_json_at(revision, "status"))
+        note_deletion(c, DF_KIND_REVISION, revision);
+    return remove_unaccepted(c, DF_KIND_REVISION, revision, err);
+}
+
 /* ---- TaskActions ---- */
 
 /* An accepted TaskAction is ended by its own pass, which then removes it (DF_TASK_REMOVE). */

@@ -17,6 +17,9 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
                    struct df_err *err) DF_MUST_CHECK;
 int df_deleted_task(struct df_control *c, const cJSON *task, bool *ret_done,
                     struct df_err *err) DF_MUST_CHECK;
+/* Removes the revision. The audit trail gets its entry before, if it was the service's. */
+int df_deleted_revision(struct df_control *c, const cJSON *revision,
+                        struct df_err *err) DF_MUST_CHECK;
 /* Removes an executor that is marked as deleted (df_purge_executor()). If the mark came with
  * kubectl, the audit trail gets its entry before. */
 int df_deleted_remove_executor(struct df_control *c, const cJSON *executor,
