@@ -126,11 +126,14 @@ static const struct df_option apply_options[] = {
     OUTPUT,
     CONFIRM,
     {0}};
-static const struct df_option edit_options[] = {CONFIRM, {0}};
+static const struct df_option edit_options[] = {
+    {"revision", 0, "NUMBER", "of an executor: give it the spec of this revision again", NULL},
+    CONFIRM,
+    {0}};
 
 static const struct df_option get_options[] = {
     {"output", 'o', "FORMAT", "json, yaml, wide or name", "json|yaml|wide|name"},
-    {"executor", 0, "EXECUTOR", "only runs of this executor", NULL},
+    {"executor", 0, "EXECUTOR", "only runs or revisions of this executor", NULL},
     {"selector", 'l', "LABELS", "only what has these labels: k=v,k2!=v,k3", NULL},
     {"state", 0, "STATE", "only these states or phases, separated by commas", NULL},
     {"namespace", 'n', "NAMESPACE", "only this metadata.namespace", NULL},
@@ -340,13 +343,17 @@ const struct df_command df_commands[] = {
     {"recreate", "EXECUTOR [options]", "Provision an executor again that was destroyed", NULL,
      "dayfly recreate net\n", recreate_options, 1, 1, df_cmd_recreate},
     {"get", "KIND|KIND/NAME|NAME [NAME...]", "List things, or show some of them",
-     "Kinds are executors, runs, taskactions, integrations, secrets, audit and engines; `all` is\n"
-     "the first three. A name without a kind is an executor or a run.\n",
+     "Kinds are executors, runs, taskactions, integrations, revisions, secrets, audit and "
+     "engines;\n"
+     "`all` is the first three. A name without a kind is an executor or a run. `get revisions "
+     "net`\n"
+     "lists those of the executor net.\n",
      "dayfly get runs\n"
      "dayfly get runs --executor net --state Failed --limit 5\n"
      "dayfly get executors -l team=net,stage!=dev --sort-by age\n"
      "dayfly get executor net db -o yaml\n"
      "dayfly get executor/net run/net-3\n"
+     "dayfly get revisions net\n"
      "dayfly get runs -w\n",
      get_options, 1, ANY, df_cmd_get},
     {"describe", "KIND|KIND/NAME|NAME [NAME...]", "Show things in full, for people", NULL,
@@ -357,11 +364,21 @@ const struct df_command df_commands[] = {
      "Change an executor or an integration in your editor",
      "The editor is $VISUAL, else $EDITOR, else vi. A document that is refused is opened again "
      "with\n"
-     "the error above it. An unchanged one changes nothing.\n",
+     "the error above it. An unchanged one changes nothing. With --revision no editor opens: the\n"
+     "executor gets the spec of that revision, as its next one, if an edit to it were allowed.\n",
      "dayfly edit executor net\n"
+     "dayfly edit executor net --revision 3\n"
      "dayfly edit integration aws-prod\n"
      "EDITOR='code --wait' dayfly edit net\n",
      edit_options, 1, 2, df_cmd_edit},
+    {"diff", "EXECUTOR [NUMBER [NUMBER]]", "Show what differs between two revisions of an executor",
+     "Without a number: the last change; with one: what has changed since that revision. Values "
+     "of\n"
+     "environment variables are not shown.\n",
+     "dayfly diff net\n"
+     "dayfly diff net 1 2\n"
+     "dayfly diff net 3 -o json\n",
+     output_options, 1, 3, df_cmd_diff},
     {"logs", "RUN|EXECUTOR|taskaction/NAME",
      "Show the log of a run, of an executor's latest run, or of a step or workflow", NULL,
      "dayfly logs net-3\n"

@@ -19,6 +19,7 @@ int df_cmd_recreate(struct df_cli *cli, struct df_err *err);
 int df_cmd_get(struct df_cli *cli, struct df_err *err);
 int df_cmd_describe(struct df_cli *cli, struct df_err *err);
 int df_cmd_edit(struct df_cli *cli, struct df_err *err);
+int df_cmd_diff(struct df_cli *cli, struct df_err *err);
 int df_cmd_logs(struct df_cli *cli, struct df_err *err);
 int df_cmd_approve(struct df_cli *cli, struct df_err *err);
 int df_cmd_discard(struct df_cli *cli, struct df_err *err);

@@ -1,6 +1,7 @@
 /*
  * dayfly edit: opens the document of an executor or an integration in an editor and sends the
- * result. Read edit() near the end, then one_turn().
+ * result. Read edit() near the end, then one_turn(). With --revision it goes back to an earlier spec
+ * instead (revision.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,6 +15,7 @@
 #include "spawner/cli/commands.h"
 #include "spawner/cli/named.h"
 #include "spawner/cli/replace.h"
+#include "spawner/cli/revision.h"
 
 struct edit {
     const struct df_shown *kind;
@@ -231,6 +233,11 @@ int df_cmd_edit(struct df_cli *cli, struct df_err *err)
     free(named);
     if (!fits)
         return fail_unfit(err);
+    const char *revision = df_arg(&cli->args, "revision");
+    if (revision && kind != df_kind_row(DF_KIND_EXECUTOR))
+        return df_fail(err, DF_ERR_USER, "--revision is for executors");
+    if (revision)
+        return df_revision_return(cli, e.name, revision, err);
     int result = edit(cli, &e, err);
     end_edit(&e);
     return result;

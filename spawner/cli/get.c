@@ -4,6 +4,7 @@
 #include "common/base/parse.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/named.h"
+#include "spawner/model/revision.h"
 
 /* ---- options ---- */
 
@@ -20,26 +21,36 @@ static int read_choice(const struct df_args *args, struct df_choice *ret, struct
     return 0;
 }
 
-static int check_kind(const struct df_cli *cli, const struct df_get *get,
-                      const struct df_shown *kind, struct df_err *err)
+static int check_kind(const struct df_get *get, const struct df_shown *kind, struct df_err *err)
 {
-    if (df_arg_given(&cli->args, "executor") && !df_streq(kind->plural, "runs"))
-        return df_fail(err, DF_ERR_USER, "--executor is for runs");
+    if (get->executor && !df_streq(kind->plural, "runs") && !df_streq(kind->plural, "revisions"))
+        return df_fail(err, DF_ERR_USER, "--executor is for runs and revisions");
     if (get->selector && !kind->states)
         return df_fail(err, DF_ERR_USER, "--selector: %s have no labels", kind->plural);
     return df_choice_check(&get->choice, kind, err);
 }
 
-static int check(const struct df_cli *cli, const struct df_get *get, struct df_err *err)
+static int check(const struct df_get *get, struct df_err *err)
 {
     for (size_t i = 0; i < get->count; i++) {
-        if (check_kind(cli, get, get->named[i].kind, err) < 0)
+        if (check_kind(get, get->named[i].kind, err) < 0)
             return -1;
         if (get->named[i].name && get->selector)
             return df_fail(err, DF_ERR_USER, "--selector is for lists; %s is named already",
                            get->named[i].name);
     }
     return 0;
+}
+
+/* A revision's name ends with its number: any other after `revisions` is an executor's. */
+static void take_executor(struct df_get *get)
+{
+    struct df_named *named = get->named;
+    if (get->executor || get->count != 1 || !named->name || df_revision_is_name(named->name) ||
+        !df_streq(named->kind->plural, "revisions"))
+        return;
+    get->executor = named->name;
+    named->name = NULL;
 }
 
 /* ---- printing ---- */
@@ -120,11 +131,14 @@ static int run(struct df_cli *cli, struct df_get *get, struct df_err *err)
     if (read_choice(&cli->args, &get->choice, err) < 0)
         return -1;
     get->selector = df_arg(&cli->args, "selector");
+    get->executor = df_arg(&cli->args, "executor");
     bool watching = df_arg_given(&cli->args, "watch");
     cli->as = watching ? DF_CONNECT_LOOK : DF_CONNECT_SERVE;
     if (df_named_parse(cli, cli->args.words, cli->args.word_count, &get->named, &get->count, err) <
-            0 ||
-        check(cli, get, err) < 0)
+        0)
+        return -1;
+    take_executor(get);
+    if (check(get, err) < 0)
         return -1;
     if ((watching ? df_get_watch(cli, get, err) : show(cli, get, err)) < 0)
         return -1;

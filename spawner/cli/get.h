@@ -11,6 +11,7 @@ struct df_get {
     struct df_named *named; /* owned */
     size_t count;
     const char *selector; /* of labels; or NULL */
+    const char *executor; /* of runs or revisions; or NULL */
     struct df_choice choice;
     bool quiet;   /* do not report documents that do not exist */
     bool missing; /* a named document does not exist */

@@ -9,12 +9,11 @@ bool df_get_wants_document(const struct df_cli *cli)
 }
 
 /* The path of a list, with the filters that the server applies: executor and labels. */
-static int list_path(const struct df_cli *cli, const struct df_get *get,
-                     const struct df_shown *kind, char **ret, struct df_err *err)
+static int list_path(const struct df_get *get, const struct df_shown *kind, char **ret,
+                     struct df_err *err)
 {
-    const char *executor = df_arg(&cli->args, "executor");
-    DF_FREE char *path =
-        executor ? df_path("executors", executor, "runs", NULL) : df_path(kind->plural, NULL);
+    DF_FREE char *path = get->executor ? df_path("executors", get->executor, kind->plural, NULL)
+                                       : df_path(kind->plural, NULL);
     DF_FREE char *label = get->selector ? df_url_escape(get->selector) : NULL;
     *ret = !path ? NULL : label ? df_strf("%s?label=%s", path, label) : strdup(path);
     return df_check_alloc(*ret, err);
@@ -28,7 +27,7 @@ static int fetch_list(struct df_cli *cli, const struct df_get *get, const struct
     const struct df_choice *c = &get->choice;
     bool here = c->states || c->name_space || c->sort_by; /* needs all pages */
     DF_FREE char *path = NULL;
-    if (list_path(cli, get, kind, &path, err) < 0)
+    if (list_path(get, kind, &path, err) < 0)
         return -1;
     return df_cli_list_some(cli, path, here ? 0 : c->limit, ret, err);
 }

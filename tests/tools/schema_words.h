@@ -256,6 +256,9 @@ static const struct text texts[] = {
     {"taskaction",
      "One step of a run (created by the service), or a workflow of another scheduler: an image "
      "that is executed against a target resource, one at a time."},
+    {"revision",
+     "A spec that an Executor has, or had before a change, with its author. Written by the "
+     "service; the oldest are removed."},
     {"audittrail", "Entries of the audit trail: who did what, when, and with which result. Written "
                    "by the service; the oldest are removed."},
     {"description", "For people; at most 4096 bytes."},
@@ -326,7 +329,7 @@ static const struct text texts[] = {
      "Environment variables of the runner itself (a proxy, say), not of the tool."},
     {"class", "Steps get the placement of this class and count under its limit."},
     {"priority", "When steps wait for a slot, those with a higher priority start first."},
-    {"executorRef", "The executor of the run."},
+    {"executorRef", "The executor that it is of."},
     {"executorRef.uid", "Set by the service."},
     {"action", "For a run: provision, dry-run, destroy or state. For a TaskAction: workflow; the "
                "other values are steps, which the service creates."},
@@ -375,6 +378,7 @@ static const struct text status_texts[] = {
     {"state", "provision, provisioned, destroy or destroyed."},
     {"status", "ready, refused, queued, in_progress, pending, done or error."},
     {"creator", "Who created it."},
+    {"author", "Of a Revision: who wrote that spec."},
     {"activeRun", "The run in progress, which blocks others."},
     {"erroredStates", "Of an Executor: states that its runs could not store. While there is one, "
                       "runs are refused."},
@@ -432,11 +436,18 @@ static const struct column task_columns[] = {{"Run", "string", ".spec.runRef.nam
                                              {"Message", "string", MESSAGE, 1},
                                              {"Age", "date", ".metadata.creationTimestamp", 0},
                                              {0}};
+static const struct column revision_columns[] = {
+    {"Executor", "string", ".spec.executorRef.name", 0},
+    {"Number", "integer", ".spec.number", 0},
+    {"Author", "string", ".status.author", 0},
+    {"At", "string", ".status.at", 0},
+    {0}};
 static const struct column trail_columns[] = {{"Age", "date", ".metadata.creationTimestamp", 0},
                                               {0}};
 
 /* What `kubectl get --field-selector` takes. Kubernetes before 1.31 ignores the list. */
 static const char *const run_fields[] = {".spec.executorRef.name", ".spec.action", NULL};
+static const char *const revision_fields[] = {".spec.executorRef.name", NULL};
 static const char *const task_fields[] = {".spec.runRef.name", ".spec.executorRef.name",
                                           ".spec.action", NULL};
 
@@ -483,6 +494,10 @@ static const struct cel run_rules[] = {
      "oldSelf.status.phase == 'WaitingApproval')",
      "spec.decision cannot be changed"},
     {"!has(oldSelf.spec.cancel) || has(self.spec.cancel)", "spec.cancel cannot be taken back"},
+    {0}};
+static const struct cel revision_rules[] = {
+    NAME_RULE,
+    {"self.spec == oldSelf.spec", "a revision cannot be changed; change the executor"},
     {0}};
 static const struct cel task_rules[] = {
     NAME_RULE,

@@ -328,6 +328,7 @@ static const char status_schema[] =
     "\"phase\":{\"type\":\"string\"},\"reason\":{\"type\":\"string\"},"
     "\"message\":{\"type\":\"string\"},\"state\":{\"type\":\"string\"},"
     "\"status\":{\"type\":\"string\"},\"creator\":{\"type\":\"string\"},"
+    "\"author\":{\"type\":\"string\"},\"at\":{\"type\":\"string\"},"
     "\"activeRun\":{\"type\":\"string\"},\"mayHoldResources\":{\"type\":\"boolean\"},"
     "\"erroredStates\":{\"type\":\"array\",\"items\":{\"type\":\"object\",\"properties\":{"
     "\"step\":{\"type\":\"string\"},\"run\":{\"type\":\"string\"},"
@@ -368,6 +369,7 @@ static const struct definition definitions[DF_KIND_COUNT] = {
     [DF_KIND_EXECUTOR] = {executor_columns, executor_rules},
     [DF_KIND_RUN] = {run_columns, run_rules, run_fields},
     [DF_KIND_TASK_ACTION] = {task_columns, task_rules, task_fields, task_spec},
+    [DF_KIND_REVISION] = {revision_columns, revision_rules, revision_fields},
 };
 static const struct definition audit_trail = {
     .columns = trail_columns, .name = "AuditTrail", .plural = "audittrails", .short_name = "dfa"};
@@ -576,6 +578,7 @@ static cJSON *all_schemas(void)
     (void)add(all, "RunInput", run_input());
     (void)add(all, "RecreateInput", recreate_input());
     (void)add(all, "RunSpec", spec_of(df_run_spec, OUTPUT));
+    (void)add(all, "RevisionSpec", spec_of(df_revision_spec, OUTPUT));
     (void)add(all, "WorkflowSpec", spec_of(df_workflow_rows, INPUT));
     (void)add(all, "TaskActionSpec", task_spec(OUTPUT));
     (void)add(all, "IntegrationSpec", integration());

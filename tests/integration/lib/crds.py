@@ -7,7 +7,7 @@ from lib.dayfly import BUILD, ROOT, wait_for
 
 GROUP = "dayfly.dev"
 DIRECTORY = ROOT / "charts/dayfly/files/crds"
-PLURALS = {"Executor": "executors", "Run": "runs", "TaskAction": "taskactions", "AuditTrail": "audittrails"}
+PLURALS = {"Executor": "executors", "Run": "runs", "TaskAction": "taskactions", "Revision": "revisions", "AuditTrail": "audittrails"}
 
 
 @functools.cache
