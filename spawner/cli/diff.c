@@ -77,7 +77,7 @@ static void add_title(struct df_buf *out, const char *before, const cJSON *revis
 {
     const char *author = df_json_str(revision, "status.author");
     (void)df_buf_addf(out, "%s%lld (", before, (long long)df_json_int(revision, "spec.number", 0));
-    author = author ? author : "of nobody known";
+    author = author ? author : "author unknown";
     df_text_safe(out, author, strlen(author));
     (void)df_buf_addf(out, ", %s)", df_json_str(revision, "status.at"));
 }

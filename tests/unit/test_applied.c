@@ -226,7 +226,9 @@ static void who_writes_a_resource_chooses_no_pod(void **state)
     DF_JSON cJSON *old = get(w, DF_KIND_EXECUTOR, "evil-2");
     DF_JSON cJSON *doc = json("{'metadata':{'name':'evil-2'},'spec':" EXECUTOR(TEMPLATE) "}");
     err = (struct df_err){0};
-    if (df_request_change_executor(&w->s, doc, old, DF_ROLE_ADMIN, false, NULL, &err) < 0)
+    if (df_request_change_executor(&w->s,
+                                   &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "ann"},
+                                   old, false, NULL, &err) < 0)
         fail_msg("%s", err.message);
     assert_value(w, DF_KIND_EXECUTOR, "evil-2", "status.status", "ready");
     run(w, "evil-2", ASKING);

@@ -189,6 +189,8 @@ static const struct {
 } asked[] = {
     {"PUT executors", 1, 1},
     {"PUT executors/status", 5, 5},
+    {"POST revisions", 1, 1},
+    {"PUT revisions/status", 1, 1},
     {"PUT runs", 1, 1},
     {"PUT runs/status", 4, 6},
     {"POST taskactions", 2, 2},

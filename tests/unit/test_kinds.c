@@ -16,7 +16,7 @@
 static void kinds_have_the_numbers_of_the_databases(void **state)
 {
     (void)state;
-    static const char *const names[] = {"Executor", "Run", "TaskAction", "Integration"};
+    static const char *const names[] = {"Executor", "Run", "TaskAction", "Integration", "Revision"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(names); i++)
         assert_string_equal(df_kind_name((enum df_kind)i), names[i]);
 }
