@@ -403,7 +403,7 @@ def custom_resources_of_another_version(world):
 
 @fault("custom-resources", "no audittrails")
 def custom_resources_of_an_older_installation(world):
-    listed = {"kind": "APIResourceList", "resources": [{"name": n} for n in ("executors", "runs", "taskactions")]}
+    listed = {"kind": "APIResourceList", "resources": [{"name": n} for n in ("executors", "runs", "taskactions", "revisions")]}
     return {"store": "kubernetes", **through(world, answers={"/apis/dayfly.dev/v1alpha1": (200, listed)})}
 
 

@@ -222,6 +222,8 @@ def samples(namespace, directory):
 RARELY = {
     **{("dayfly.dev", plural, verb): "asked for by REST, or looked at again after a conflict"
        for plural in ("executors", "runs", "taskactions") for verb in ("get", "create")},
+    ("dayfly.dev", "revisions", "get"): "looked at again after a conflict",
+    ("dayfly.dev", "revisions", "update"): "one whose finalizer somebody took",
     ("dayfly.dev", "audittrails", "get"): "another replica wrote to the same page",
     ("dayfly.dev", "audittrails", "delete"): "the trail is full",
     **{("", "configmaps", verb): "a blob with more than one piece" for verb in ("get", "list", "create", "delete")},

@@ -80,8 +80,9 @@ static void a_step_gets_the_snapshot_and_what_the_run_says_above_it(void **state
 static void a_request_for_a_run_has_the_fields_of_the_client_and_no_others(void **state)
 {
     (void)state;
-    static const char refused[] = "executorRef requestedBy requestedRole number snapshot sealed "
-                                  "decision cancel ";
+    static const char refused[] =
+        "executorRef requestedBy requestedRole number executorRevision snapshot "
+        "sealed decision cancel ";
     for (const struct df_field *f = df_run_spec; f->name; f++) {
         DF_FREE char *text = df_strf("{'%s':null}", f->name);
         DF_FREE char *word = df_strf("%s ", f->name);

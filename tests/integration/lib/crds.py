@@ -27,7 +27,7 @@ def established(cluster, group):
 
 def let_go(namespace):
     """When no spawner is there any more to take the finalizers away: without that the namespace would stay."""
-    for plural in ("executors", "runs", "taskactions"):
+    for plural in ("executors", "runs", "taskactions", "revisions"):
         for found in namespace.get(f"{plural}.{GROUP}"):
             namespace.kubectl("patch", f"{plural}.{GROUP}", found["metadata"]["name"], "--type=merge", "-p",
                               '{"metadata":{"finalizers":[]}}', check=False)
