@@ -1,7 +1,7 @@
 /*
  * dayfly edit: opens the document of an executor or an integration in an editor and sends the
- * result. Read edit() near the end, then one_turn(). With --revision it goes back to an earlier spec
- * instead (revision.h).
+ * result. Read edit() near the end, then one_turn(). With --revision it goes back to an earlier
+ * spec instead (revisions.h).
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "spawner/cli/commands.h"
 #include "spawner/cli/named.h"
 #include "spawner/cli/replace.h"
-#include "spawner/cli/revision.h"
+#include "spawner/cli/revisions.h"
 
 struct edit {
     const struct df_shown *kind;

@@ -4,7 +4,6 @@
 #include "common/base/parse.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/named.h"
-#include "spawner/model/revision.h"
 
 /* ---- options ---- */
 
@@ -42,11 +41,19 @@ static int check(const struct df_get *get, struct df_err *err)
     return 0;
 }
 
-/* A revision's name ends with its number: any other after `revisions` is an executor's. */
+/* The end of a revision's name: "-r3". */
+static bool is_numbered(const char *name)
+{
+    const char *suffix = strrchr(name, '-');
+    int64_t number;
+    return suffix && suffix[1] == 'r' && df_parse_i64(suffix + 2, 1, INT32_MAX, &number, NULL) == 0;
+}
+
+/* Any other name after `revisions` is an executor's. */
 static void take_executor(struct df_get *get)
 {
     struct df_named *named = get->named;
-    if (get->executor || get->count != 1 || !named->name || df_revision_is_name(named->name) ||
+    if (get->executor || get->count != 1 || !named->name || is_numbered(named->name) ||
         !df_streq(named->kind->plural, "revisions"))
         return;
     get->executor = named->name;

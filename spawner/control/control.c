@@ -95,8 +95,8 @@ static int wake_unfinished(struct df_control *c, struct df_err *err)
     return 0;
 }
 
-/* A df_store_visit: while nobody worked the run of a busy executor may have vanished; a crash, or an
- * older version, may have left one without its revision. */
+/* A df_store_visit: while nobody worked the run of a busy executor may have vanished; a crash, or
+ * an older version, may have left one without its revision. */
 static int wake_busy(const cJSON *executor, void *arg, struct df_err *err)
 {
     struct df_control *c = arg;

@@ -1,8 +1,8 @@
 /*
  * revision.h - the history of an executor: each spec that was accepted is a document of the kind
  * Revision, named `<executor>-r<number>`. The number is the executor's status.revision, and
- * status.revised says who wrote that spec, so that the revision follows from the executor alone.
- * Thread rule: pure functions, any thread.
+ * status.revised says who wrote that spec, so that the revision follows from the executor alone
+ * (requests/revisions.h). Thread rule: pure functions, any thread.
  */
 #ifndef DF_MODEL_REVISION_H
 #define DF_MODEL_REVISION_H
@@ -18,15 +18,5 @@ int df_revision_set(cJSON *status, int64_t number, const char *author, const cha
 /* The name of the executor's revision with this number. */
 int df_revision_name(const char *executor, int64_t number, char ret[64],
                      struct df_err *err) DF_MUST_CHECK;
-/* Is it a revision's name by its form, which an executor hardly has? */
-bool df_revision_is_name(const char *name);
-
-/* True if the executor's present spec was accepted, and so is a revision. */
-bool df_revision_is_due(const cJSON *executor);
-/* True if revision is the service's, and the present one of this executor. */
-bool df_revision_is_of(const cJSON *revision, const cJSON *executor);
-
-/* Builds the document of the present revision. */
-int df_revision_new(const cJSON *executor, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 #endif

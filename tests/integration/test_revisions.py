@@ -25,6 +25,7 @@ def numbers(home):
 
 def test_an_executor_goes_back_to_what_it_was(home):
     apply(home)
+    assert "no earlier revision" in home.dayfly("diff", "net", code=1).stderr
     secret = {"name": "REGION", "value": "hidden-value"}
     apply(home, variables={"guests": 2}, environment=[secret])
     apply(home, variables={"guests": 2}, environment=[secret], secrets=[{"name": "db"}])

@@ -326,21 +326,7 @@ static void retention_takes_those_without_an_executor(void **state)
     assert_int_equal(count(w), 0);
 }
 
-/* ---- names and differences ---- */
-
-static void a_name_is_that_of_a_revision_by_its_end(void **state)
-{
-    (void)state;
-    char name[64];
-    const char *long_name = "a23456789-123456789-123456789-123456789-123456789-123456789-123";
-    assert_true(df_revision_is_name("net-r1"));
-    assert_int_equal(df_revision_name(long_name, 1234, name, NULL), 0);
-    assert_true(df_revision_is_name(name));
-    static const char *const others[] = {"net",    "net-1",   "net-r", "net-r0",
-                                         "net-rx", "net-r1x", "r1"};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(others); i++)
-        assert_false(df_revision_is_name(others[i]));
-}
+/* ---- differences ---- */
 
 static const struct {
     const char *old, *now, *expected;
@@ -400,7 +386,6 @@ int main(void)
         TEST(they_go_with_their_executor),
         TEST(retention_keeps_the_newest_of_each_executor),
         TEST(retention_takes_those_without_an_executor),
-        cmocka_unit_test(a_name_is_that_of_a_revision_by_its_end),
         cmocka_unit_test(a_difference_is_told_path_by_path_without_values_of_the_environment),
     };
     return cmocka_run_group_tests_name("revisions", tests, NULL, NULL);

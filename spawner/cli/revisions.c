@@ -1,9 +1,42 @@
-/* dayfly diff: what differs between two revisions of an executor. */
+/* Revisions of an executor: dayfly diff, and the way back of dayfly edit --revision. */
+#include "spawner/cli/revisions.h"
+
 #include "common/base/parse.h"
 #include "spawner/cli/commands.h"
-#include "spawner/cli/revision.h"
+#include "spawner/cli/kinds.h"
+#include "spawner/cli/replace.h"
 #include "spawner/cli/text.h"
 #include "spawner/model/difference.h"
+#include "spawner/model/revision.h"
+
+/* ---- one by its number ---- */
+
+/* The number in a word of the command line. */
+static int read_number(const char *word, int64_t *ret, struct df_err *err)
+{
+    if (df_parse_i64(word, 1, INT32_MAX, ret, err) == 0)
+        return 0;
+    return df_err_wrap(err, "the number of a revision (dayfly get revisions EXECUTOR)");
+}
+
+static int fetch(struct df_cli *cli, const char *executor, int64_t number, cJSON **ret,
+                 struct df_err *err)
+{
+    char name[64];
+    struct df_err why = {0};
+    if (df_revision_name(executor, number, name, err) < 0)
+        return -1;
+    if (df_cli_get(cli, df_shown_of("revisions"), name, ret, &why) == 0)
+        return 0;
+    if (why.cls != DF_ERR_NOT_FOUND)
+        return df_err_pass(err, &why);
+    return df_fail_reason(err, DF_ERR_NOT_FOUND, "NotFound",
+                          "executor %s has no revision %lld, or not any more: `dayfly get "
+                          "revisions %s` lists them",
+                          executor, (long long)number, executor);
+}
+
+/* ---- dayfly diff ---- */
 
 /* The revisions that are compared: from the older one to the newer one, as they were asked for. */
 struct pair {
@@ -18,35 +51,31 @@ static void end_pair(struct pair *p)
     cJSON_Delete(p->now);
 }
 
-/* ---- which ---- */
-
-static int present_number(struct df_cli *cli, const char *executor, int64_t *ret,
-                          struct df_err *err)
+/* The newest two: numbers may be missing. */
+static int find_newest(struct df_cli *cli, struct pair *p, struct df_err *err)
 {
-    DF_JSON cJSON *doc = NULL;
-    if (df_cli_get(cli, df_shown_of("executors"), executor, &doc, err) < 0)
+    DF_FREE char *path = df_path("executors", p->executor, "revisions", NULL);
+    DF_FREE char *full = path ? df_strf("%s?limit=2", path) : NULL;
+    DF_JSON cJSON *newest = NULL;
+    if (df_cli_list_some(cli, full, 2, &newest, err) < 0)
         return -1;
-    *ret = df_json_int(doc, "status.revision", 0);
-    return 0;
+    p->to = df_json_int(cJSON_GetArrayItem(newest, 0), "spec.number", 0);
+    if (!p->from)
+        p->from = df_json_int(cJSON_GetArrayItem(newest, 1), "spec.number", 0);
+    if (p->from && p->to)
+        return 0;
+    return df_fail_reason(err, DF_ERR_NOT_FOUND, "NotFound",
+                          "executor %s has no earlier revision to compare with", p->executor);
 }
 
-/* The last change, what changed since a revision, or between two. */
+/* The last change, what has changed since a revision, or between two. */
 static int choose(struct df_cli *cli, struct pair *p, struct df_err *err)
 {
     const char *from = df_cli_word(cli, 1), *to = df_cli_word(cli, 2);
-    int64_t present = 0;
     if (df_cli_name(cli, 0, "executor", &p->executor, err) < 0 ||
-        (from && df_revision_number(from, &p->from, err) < 0) ||
-        (to && df_revision_number(to, &p->to, err) < 0) ||
-        (!to && present_number(cli, p->executor, &present, err) < 0))
+        (from && read_number(from, &p->from, err) < 0) || (to && read_number(to, &p->to, err) < 0))
         return -1;
-    p->to = to ? p->to : present;
-    p->from = from ? p->from : present - 1;
-    if (p->from < 1)
-        return df_fail(err, DF_ERR_USER,
-                       "executor %s has one revision only, which nothing has changed since",
-                       p->executor);
-    return 0;
+    return to ? 0 : find_newest(cli, p, err);
 }
 
 /* ---- printing ---- */
@@ -108,8 +137,8 @@ static int print_document(const struct df_cli *cli, const struct pair *p, cJSON 
 static int compare(struct df_cli *cli, struct pair *p, struct df_err *err)
 {
     DF_JSON cJSON *changes = NULL;
-    if (choose(cli, p, err) < 0 || df_revision_fetch(cli, p->executor, p->from, &p->old, err) < 0 ||
-        df_revision_fetch(cli, p->executor, p->to, &p->now, err) < 0 ||
+    if (choose(cli, p, err) < 0 || fetch(cli, p->executor, p->from, &p->old, err) < 0 ||
+        fetch(cli, p->executor, p->to, &p->now, err) < 0 ||
         df_difference("spec", df_json_at(p->old, "spec.executor"),
                       df_json_at(p->now, "spec.executor"), &changes, err) < 0)
         return -1;
@@ -121,4 +150,26 @@ int df_cmd_diff(struct df_cli *cli, struct df_err *err)
 {
     DF_CLEANUP(end_pair) struct pair p = {0};
     return compare(cli, &p, err);
+}
+
+/* ---- dayfly edit --revision ---- */
+
+int df_revision_return(struct df_cli *cli, const char *executor, const char *number,
+                       struct df_err *err)
+{
+    DF_FREE char *path = df_path("executors", executor, NULL);
+    DF_JSON cJSON *revision = NULL, *now = NULL, *doc = NULL, *stored = NULL;
+    int64_t n = 0;
+    bool changed = false;
+    if (read_number(number, &n, err) < 0 || df_cli_call(cli, "GET", path, NULL, &now, err) < 0 ||
+        fetch(cli, executor, n, &revision, err) < 0 || df_client_part(now, true, &doc, err) < 0 ||
+        df_json_set(doc, "spec", cJSON_Duplicate(df_json_at(revision, "spec.executor"), true),
+                    err) < 0 ||
+        df_replace_document(cli, path, now, doc, &changed, &stored, err) < 0)
+        return -1;
+    if (!changed)
+        return df_cli_printf(err, "executor/%s unchanged\n", executor);
+    return df_cli_printf(err, "executor/%s changed: revision %lld has the spec of revision %lld\n",
+                         executor, (long long)df_json_int(stored, "status.revision", 0),
+                         (long long)n);
 }
