@@ -154,6 +154,8 @@ static int check(struct df_awx *a, const struct df_awx_request *c,
     if (res->status == ok || res->status == c->also_ok)
         return 0;
     (void)df_strs_add_new(&a->secrets, a->token);
+    if (df_strs_check(&a->secrets, err) < 0)
+        return -1;
     return df_awx_fail_status(c->what, res, &a->secrets, err);
 }
 
