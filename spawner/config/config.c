@@ -313,7 +313,8 @@ static int check_accounts(const struct df_config *c, struct df_err *err)
 static int check_oidc(const struct df_config *c, struct df_err *err)
 {
     const char *issuer = c->oidc.issuer;
-    if (!issuer && !c->grants)
+    bool accounts_only = df_grants_name_accounts(c->grants) && !df_grants_name_people(c->grants);
+    if (!issuer && (!c->grants || accounts_only))
         return 0;
     if (!issuer || !c->oidc.audience || !c->grants)
         return df_fail(err, DF_ERR_USER,
@@ -356,6 +357,15 @@ static int check_loopback(const struct df_config *c, struct df_err *err)
         return 0;
     return df_fail(err, DF_ERR_USER, "auth.loopback: \"%.64s\" is neither token nor open",
                    c->auth_loopback);
+}
+
+static int check_creator(const struct df_config *c, struct df_err *err)
+{
+    if (df_preset_verbs(c->creator))
+        return 0;
+    return df_fail(err, DF_ERR_USER,
+                   "auth.creator: \"%.64s\" is not a preset: read, plan, write, approver or admin",
+                   c->creator);
 }
 
 static int check_retention(const struct df_config *c, struct df_err *err)
@@ -417,9 +427,9 @@ static int check_whole(const struct df_config *c, struct df_err *err)
         check_url("providers.networkMirror", c->network_mirror, err) < 0 ||
         check_url("claim.jwksUrl", c->claim_jwks_url, err) < 0 || check_tls(c, err) < 0 ||
         check_claim(c, err) < 0 || check_accounts(c, err) < 0 || check_oidc(c, err) < 0 ||
-        check_kubernetes(c, err) < 0 || check_awx(c, err) < 0 || check_mirror(c, err) < 0 ||
-        check_retention(c, err) < 0 || check_state_service(c, err) < 0 ||
-        df_classes_check(c->classes, err) < 0 ||
+        check_creator(c, err) < 0 || check_kubernetes(c, err) < 0 || check_awx(c, err) < 0 ||
+        check_mirror(c, err) < 0 || check_retention(c, err) < 0 ||
+        check_state_service(c, err) < 0 || df_classes_check(c->classes, err) < 0 ||
         df_workspaces_check(c->workspaces, c->classes, err) < 0)
         return -1;
     if (!loopback && !df_config_has_callers(c))

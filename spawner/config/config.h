@@ -37,6 +37,7 @@ struct df_config {
     cJSON *accounts;          /* auth.serviceAccounts: {"namespace/name": role}; or NULL */
     struct df_openid oidc;    /* auth.oidc.* */
     cJSON *grants;            /* auth.grants, as model/grant.h says; or NULL */
+    char *creator;            /* auth.creator: a preset, which who made an executor has on it */
     char *runner_path;        /* runner.path; default: beside this program, then PATH */
     char *store;              /* store; "sqlite" or "kubernetes" */
     struct df_strs engines;   /* engines: all that are opened; default "local" */

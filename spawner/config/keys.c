@@ -69,6 +69,7 @@ const struct df_key df_keys[] = {
      .type = DF_KEY_OBJECT,
      .offset = offsetof(struct df_config, grants),
      .check = df_grants_check},
+    KEY("auth.creator", DF_KEY_STRING, creator, "write"),
     KEY("store", DF_KEY_STRING, store, "sqlite"),
     {.name = "vault.sources",
      .type = DF_KEY_OBJECT,

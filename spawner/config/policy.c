@@ -36,6 +36,14 @@ static bool is_admin(const cJSON *account)
     return df_streq(cJSON_GetStringValue(account), df_role_name(DF_ROLE_ADMIN));
 }
 
+static void add_accounts(struct df_strs *to, const cJSON *list, const char *name_space)
+{
+    const cJSON *account;
+    cJSON_ArrayForEach (account, list) {
+        add_account(to, account->valuestring, name_space);
+    }
+}
+
 int df_config_never(const struct df_config *c, const char *name_space, const char *account,
                     struct df_never *ret, struct df_err *err)
 {
@@ -53,6 +61,10 @@ int df_config_never(const struct df_config *c, const char *name_space, const cha
     cJSON_ArrayForEach (known, c->accounts) {
         if (is_admin(known))
             add_account(&n.accounts, known->string, name_space);
+    }
+    cJSON_ArrayForEach (known, c->grants) {
+        if (df_grant_verbs(known) & ~DF_VERBS_WRITE)
+            add_accounts(&n.accounts, df_json_at(known, "to.serviceAccounts"), name_space);
     }
     if (df_strs_check(&n.accounts, err) < 0 || df_strs_check(&n.secrets, err) < 0 ||
         df_strs_check(&n.claims, err) < 0)

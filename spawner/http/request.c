@@ -85,6 +85,7 @@ static void free_transaction(struct transaction *t)
     df_target_free(&t->req.target);
     free(t->req.uri);
     df_credentials_wipe(&t->req.credentials);
+    df_caller_free(&t->req.caller);
     df_buf_wipe(&t->req.body);
     df_json_wipe(t->req.json);
     if (t->req.body_path)

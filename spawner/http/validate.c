@@ -76,7 +76,7 @@ static enum df_role role_needed(enum df_access access)
     return DF_ROLE_ADMIN;
 }
 
-static int identify(struct df_request *req, struct df_err *err)
+static int find_caller(struct df_request *req, struct df_err *err)
 {
     const struct df_config *config = req->s->config;
     const struct df_credentials *c = &req->credentials;
@@ -85,9 +85,18 @@ static int identify(struct df_request *req, struct df_err *err)
     bool is_jwt = bearer && df_jwt_is(c->secret);
     if (is_jwt && req->s->oidc && df_oidc_is_issuer(req->s->oidc, c->secret))
         return df_oidc_caller(req->s->oidc, config->grants, c->secret, &req->caller, err);
-    if (is_jwt && config->accounts)
-        return df_auth_account(config->accounts, req->s->claims, c->secret, &req->caller, err);
+    if (is_jwt && (config->accounts || df_grants_name_accounts(config->grants)))
+        return df_auth_account(config->accounts, config->grants, req->s->claims, c->secret,
+                               &req->caller, err);
     return df_auth_caller(req->api->tokens, c, req->route->basic, &req->caller, err);
+}
+
+static int identify(struct df_request *req, struct df_err *err)
+{
+    if (find_caller(req, err) < 0)
+        return -1;
+    req->caller.granted.creator = df_preset_verbs(req->s->config->creator);
+    return 0;
 }
 
 static int check_caller(struct df_request *req, struct df_err *err)

@@ -109,6 +109,11 @@ bool df_origin_is_host(const char *origin, const char *host, bool tls)
            strcasecmp(origin + strlen(scheme), host) == 0;
 }
 
+void df_caller_free(struct df_caller *caller)
+{
+    df_granted_free(&caller->granted);
+}
+
 int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, bool basic,
                    struct df_caller *ret, struct df_err *err)
 {
@@ -126,25 +131,53 @@ int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, boo
     if (caller.role == DF_ROLE_NONE)
         return fail_unauthorized(err, tokens ? "the token is unknown"
                                              : "this server has no token file: send no token");
+    caller.granted.all = df_role_verbs(caller.role);
     *ret = caller;
     return 0;
 }
 
-int df_auth_account(const cJSON *accounts, struct df_claims *claims, const char *token,
-                    struct df_caller *ret, struct df_err *err)
+static int add_role(const cJSON *accounts, struct df_caller *caller, struct df_err *err)
+{
+    enum df_role role = DF_ROLE_NONE;
+    const cJSON *word = cJSON_GetObjectItemCaseSensitive(accounts, caller->name);
+    if (word && df_role_parse(word->valuestring, &role, err) < 0)
+        return -1;
+    caller->granted.all |= df_role_verbs(role);
+    caller->role = df_verbs_role(caller->granted.all);
+    return 0;
+}
+
+bool df_caller_is_nobody(const struct df_caller *caller)
+{
+    return !caller->granted.all && !caller->granted.some_count;
+}
+
+static int fail_account(struct df_caller *caller, struct df_err *err)
+{
+    df_caller_free(caller);
+    return df_fail_reason(err, DF_ERR_DENIED, "Unauthorized",
+                          "the service account %s is neither in auth.serviceAccounts nor in a "
+                          "grant of auth.grants",
+                          caller->name);
+}
+
+int df_auth_account(const cJSON *accounts, const cJSON *grants, struct df_claims *claims,
+                    const char *token, struct df_caller *ret, struct df_err *err)
 {
     struct df_caller caller = {.role = DF_ROLE_NONE};
+    const struct df_grantee who = {.account = caller.name};
     if (!claims)
         return fail_unauthorized(err,
                                  "service account tokens need a cluster; this server uses none");
-    if (df_claim_account(claims, token, caller.name, err) < 0)
+    if (df_claim_account(claims, token, caller.name, err) < 0 ||
+        df_grants_of(grants, &who, &caller.granted, err) < 0)
         return -1;
-    const cJSON *role = cJSON_GetObjectItemCaseSensitive(accounts, caller.name);
-    if (!role)
-        return df_fail_reason(err, DF_ERR_DENIED, "Unauthorized",
-                              "the service account %s is not in auth.serviceAccounts", caller.name);
-    if (df_role_parse(role->valuestring, &caller.role, err) < 0)
+    if (add_role(accounts, &caller, err) < 0) {
+        df_caller_free(&caller);
         return -1;
+    }
+    if (df_caller_is_nobody(&caller))
+        return fail_account(&caller, err);
     *ret = caller;
     return 0;
 }
@@ -153,7 +186,12 @@ int df_auth_require(const struct df_caller *caller, enum df_role needed, struct 
 {
     if (caller->role >= needed)
         return 0;
-    return df_fail_reason(err, DF_ERR_DENIED, "Forbidden", "%s has the role %s; %s is needed",
-                          caller->name[0] ? caller->name : "the caller", df_role_name(caller->role),
-                          df_role_name(needed));
+    const char *name = caller->name[0] ? caller->name : "the caller";
+    if (caller->role == DF_ROLE_NONE)
+        return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
+                              "%s has no role, for no grant of theirs is on all executors; %s is "
+                              "needed",
+                              name, df_role_name(needed));
+    return df_fail_reason(err, DF_ERR_DENIED, "Forbidden", "%s has the role %s; %s is needed", name,
+                          df_role_name(caller->role), df_role_name(needed));
 }

@@ -13,13 +13,15 @@
 #define DF_IDENTITY_AUTH_H
 
 #include "common/base/limits.h"
+#include "spawner/model/grant.h"
 #include "spawner/model/model.h"
 
 struct df_tokens;
 struct df_claims;
 
 struct df_caller {
-    enum df_role role;
+    enum df_role role; /* in what belongs to no executor: from the verbs on all of them */
+    struct df_granted granted;
     char name[DF_LIMIT_CALLER + 1]; /* for the audit trail: the token's name, "namespace/account",
                                      * "local", or "anonymous" */
 };
@@ -47,15 +49,21 @@ bool df_host_is_loopback(const char *host);
  * tls: the server speaks https. */
 bool df_origin_is_host(const char *origin, const char *host, bool tls);
 
+void df_caller_free(struct df_caller *caller);
+
 /* The caller with these credentials. tokens NULL: there is no token file. basic: HTTP basic is
  * accepted, with the token as password. DENIED Unauthorized. */
 int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, bool basic,
                    struct df_caller *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The caller with a service account token of the cluster. accounts: auth.serviceAccounts. DENIED
- * Unauthorized for an account that is not listed; else the errors of df_claim_account(). */
-int df_auth_account(const cJSON *accounts, struct df_claims *claims, const char *token,
-                    struct df_caller *ret, struct df_err *err) DF_MUST_CHECK;
+/* The caller with a service account token of the cluster. accounts: auth.serviceAccounts, which
+ * gives a role; grants: auth.grants. DENIED Unauthorized for an account that neither names; else the
+ * errors of df_claim_account(). */
+int df_auth_account(const cJSON *accounts, const cJSON *grants, struct df_claims *claims,
+                    const char *token, struct df_caller *ret, struct df_err *err) DF_MUST_CHECK;
+
+/* Somebody without any grant, on all executors or on some. */
+bool df_caller_is_nobody(const struct df_caller *caller);
 
 /* DENIED Forbidden if the caller's role is too low; the message names both roles. */
 int df_auth_require(const struct df_caller *caller, enum df_role needed,

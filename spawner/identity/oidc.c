@@ -195,9 +195,14 @@ int df_oidc_caller(struct df_oidc *o, const cJSON *grants, const char *token, st
         take_name(o->p, claims, caller.name, err) < 0 ||
         take_groups(o->p, claims, &groups, err) < 0)
         return -1;
-    caller.role = df_grants_role(grants, caller.name, groups);
-    if (caller.role == DF_ROLE_NONE)
+    const struct df_grantee who = {.user = caller.name, .groups = groups};
+    if (df_grants_of(grants, &who, &caller.granted, err) < 0)
+        return -1;
+    if (df_caller_is_nobody(&caller)) {
+        df_caller_free(&caller);
         return fail_no_grant(caller.name, groups, err);
+    }
+    caller.role = df_verbs_role(caller.granted.all);
     *ret = caller;
     return 0;
 }

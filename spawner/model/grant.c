@@ -1,19 +1,14 @@
 /*
- * grant.c - the tables of auth.grants and their check, then whom a grant names.
+ * grant.c - the tables of auth.grants and their check, whom a grant names, and what it gives on an
+ * executor.
  */
 #include "spawner/model/grant.h"
 
 #include "common/base/limits.h"
 #include "spawner/model/rows.h"
+#include "spawner/model/stamp.h"
 
 /* ---- the tables ------------------------------------------------------------------------------ */
-
-/* Written out, so that no list that came out empty means everything. */
-static void rule_all(const cJSON *value, const struct df_path *path, struct df_faults *f)
-{
-    if (!cJSON_IsTrue(value))
-        df_fault(f, path, "must be true: a grant is on all executors");
-}
 
 static void rule_to(const cJSON *value, const struct df_path *path, struct df_faults *f)
 {
@@ -22,22 +17,61 @@ static void rule_to(const cJSON *value, const struct df_path *path, struct df_fa
         if (cJSON_GetArraySize(names))
             return;
     }
-    df_fault(f, path, "must name somebody: users or groups");
+    df_fault(f, path, "must name somebody: users, groups or serviceAccounts");
 }
 
-static const char *const presets[] = {"read", "write", "admin", NULL};
+static void rule_account(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    const char *slash = strchr(value->valuestring, '/');
+    if (!slash || slash == value->valuestring || !slash[1])
+        df_fault(f, path, "\"%.64s\" is not namespace/name", value->valuestring);
+}
+
+/* Written out, so that no list that came out empty means everything. */
+static void rule_all(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    if (!cJSON_IsTrue(value))
+        df_fault(f, path, "must be true, or left out");
+}
+
+static void rule_on(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    const cJSON *one = value->child;
+    if (!one || one->next || (!cJSON_IsTrue(one) && !one->child))
+        df_fault(f, path,
+                 "must say which executors, in one way: all: true, names: [...] or matchLabels: "
+                 "{...}");
+}
+
 static const struct df_field person = STRING(NULL, DF_LIMIT_CALLER);
+static const struct df_field account = STRING(NULL, DF_LIMIT_CALLER, .rule = rule_account);
 static const struct df_field to[] = {LIST("users", &person, DF_LIMIT_GRANT_NAMES),
                                      LIST("groups", &person, DF_LIMIT_GRANT_NAMES),
+                                     LIST("serviceAccounts", &account, DF_LIMIT_GRANT_NAMES),
                                      {0}};
-static const struct df_field on[] = {BOOL("all", .flags = DF_REQUIRED, .rule = rule_all), {0}};
+static const struct df_field name = NAME(NULL);
+static const struct df_field label = {.type = DF_TYPE_STRING, .max = 63};
+static const struct df_field on[] = {
+    BOOL("all", .rule = rule_all),
+    LIST("names", &name, DF_LIMIT_GRANT_NAMES),
+    MAP("matchLabels", &label, .max = DF_LIMIT_LABELS, .rule = df_rule_labels),
+    {0}};
+static const struct df_field verb = WORD(NULL, df_verb_names);
 static const struct df_field grant_rows[] = {
     OBJECT("to", to, .flags = DF_REQUIRED, .rule = rule_to),
-    OBJECT("on", on, .flags = DF_REQUIRED),
-    WORD("preset", presets, .flags = DF_REQUIRED),
+    OBJECT("on", on, .flags = DF_REQUIRED, .rule = rule_on),
+    LIST("verbs", &verb, 32, .min = 1),
+    WORD("preset", df_preset_names),
     {0}};
 
 /* ---- the check ------------------------------------------------------------------------------- */
+
+static void check_grant(cJSON *grant, const struct df_path *path, struct df_faults *f)
+{
+    df_schema_check(grant_rows, grant, NULL, path, f);
+    if (cJSON_HasObjectItem(grant, "verbs") == cJSON_HasObjectItem(grant, "preset"))
+        df_fault(f, path, "must have either verbs or preset");
+}
 
 int df_grants_check(cJSON *grants, struct df_err *err)
 {
@@ -49,7 +83,7 @@ int df_grants_check(cJSON *grants, struct df_err *err)
     cJSON_ArrayForEach (grant, grants) {
         const struct df_path path = {&root, grant->string, 0};
         if (cJSON_IsObject(grant))
-            df_schema_check(grant_rows, grant, NULL, &path, &f);
+            check_grant(grant, &path, &f);
         else
             df_fault(&f, &path, "must be a mapping");
     }
@@ -58,26 +92,114 @@ int df_grants_check(cJSON *grants, struct df_err *err)
 
 /* ---- whom it names --------------------------------------------------------------------------- */
 
-static bool names(const cJSON *grant, const char *user, const cJSON *groups)
+static bool has_any(const cJSON *grants, const char *path)
+{
+    const cJSON *grant;
+    cJSON_ArrayForEach (grant, grants) {
+        if (cJSON_GetArraySize(df_json_at(grant, path)))
+            return true;
+    }
+    return false;
+}
+
+bool df_grants_name_people(const cJSON *grants)
+{
+    return has_any(grants, "to.users") || has_any(grants, "to.groups");
+}
+
+bool df_grants_name_accounts(const cJSON *grants)
+{
+    return has_any(grants, "to.serviceAccounts");
+}
+
+static bool names(const cJSON *grant, const struct df_grantee *who)
 {
     const cJSON *group, *named = df_json_at(grant, "to.groups");
-    if (df_json_has_string(df_json_at(grant, "to.users"), user))
+    if ((who->user && df_json_has_string(df_json_at(grant, "to.users"), who->user)) ||
+        (who->account && df_json_has_string(df_json_at(grant, "to.serviceAccounts"), who->account)))
         return true;
-    cJSON_ArrayForEach (group, groups) {
+    cJSON_ArrayForEach (group, who->groups) {
         if (df_json_has_string(named, group->valuestring))
             return true;
     }
     return false;
 }
 
-enum df_role df_grants_role(const cJSON *grants, const char *user, const cJSON *groups)
+/* ---- what it gives --------------------------------------------------------------------------- */
+
+df_verbs df_grant_verbs(const cJSON *grant)
 {
-    enum df_role highest = DF_ROLE_NONE, role;
-    const cJSON *grant;
-    cJSON_ArrayForEach (grant, grants) {
-        if (names(grant, user, groups) &&
-            df_role_parse(df_json_str(grant, "preset"), &role, NULL) == 0 && role > highest)
-            highest = role;
+    df_verbs verbs = df_preset_verbs(df_json_str(grant, "preset"));
+    const cJSON *word;
+    cJSON_ArrayForEach (word, cJSON_GetObjectItemCaseSensitive(grant, "verbs")) {
+        verbs |= df_verb_parse(word->valuestring);
     }
-    return highest;
+    return verbs;
+}
+
+int df_grants_of(const cJSON *grants, const struct df_grantee *who, struct df_granted *ret,
+                 struct df_err *err)
+{
+    struct df_granted g = {0};
+    size_t size = (size_t)cJSON_GetArraySize(grants);
+    const cJSON *grant;
+    if (size && df_check_alloc(g.some = calloc(size, sizeof(*g.some)), err) < 0)
+        return -1;
+    cJSON_ArrayForEach (grant, grants) {
+        if (!names(grant, who))
+            continue;
+        if (df_json_at(grant, "on.all"))
+            g.all |= df_grant_verbs(grant);
+        else
+            g.some[g.some_count++] = grant;
+    }
+    *ret = g;
+    return 0;
+}
+
+void df_granted_free(struct df_granted *g)
+{
+    free((void *)g->some);
+    *g = (struct df_granted){0};
+}
+
+/* The grant is not on all executors. */
+static bool is_on(const cJSON *grant, const char *executor, const cJSON *labels)
+{
+    const cJSON *wanted = df_json_at(grant, "on.matchLabels"), *one;
+    if (!wanted)
+        return df_json_has_string(df_json_at(grant, "on.names"), executor);
+    cJSON_ArrayForEach (one, wanted) {
+        const cJSON *has = cJSON_GetObjectItemCaseSensitive(labels, one->string);
+        if (!cJSON_IsString(has) || strcmp(has->valuestring, one->valuestring) != 0)
+            return false;
+    }
+    return true;
+}
+
+df_verbs df_granted_on(const struct df_granted *g, const char *caller, const char *executor,
+                       const cJSON *doc)
+{
+    const cJSON *labels = df_json_at(doc, "metadata.labels");
+    const char *creator = df_json_str(doc, "status.creator");
+    df_verbs verbs = g->all;
+    for (size_t i = 0; i < g->some_count; i++)
+        if (is_on(g->some[i], executor, labels))
+            verbs |= df_grant_verbs(g->some[i]);
+    if (df_stamp_is_name(creator) && df_streq(creator, caller) &&
+        df_verbs_have(verbs, DF_VERBS_WRITE))
+        verbs |= g->creator;
+    return verbs;
+}
+
+bool df_grants_are_same(const cJSON *grants, const cJSON *old, const cJSON *doc)
+{
+    const cJSON *before = df_json_at(old, "metadata.labels"), *grant;
+    const cJSON *after = df_json_at(doc, "metadata.labels");
+    cJSON_ArrayForEach (grant, grants) {
+        if (df_json_at(grant, "on.matchLabels") &&
+            is_on(grant, "", before) != is_on(grant, "", after))
+            return false;
+    }
+    return true;
 }

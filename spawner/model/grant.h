@@ -1,13 +1,13 @@
 /*
- * grant.h - the people of the configuration: who vouches for them, and the grants that say who has
- * which role. A grant only allows; whoever is named by several has the highest role of them. Thread
- * rule: pure functions, any thread.
+ * grant.h - the people of the configuration: who vouches for them, and the grants that say who
+ * may do what with which executors. A grant only allows; whoever is named by several has the verbs
+ * of all. Thread rule: pure functions, any thread.
  */
 #ifndef DF_MODEL_GRANT_H
 #define DF_MODEL_GRANT_H
 
 #include "common/json/json.h"
-#include "spawner/model/names.h"
+#include "spawner/model/verbs.h"
 
 /* auth.oidc.*: the OpenID provider (identity/oidc.h). */
 struct df_openid {
@@ -21,12 +21,43 @@ struct df_openid {
     char *groups_prefix; /* before each group; NULL: nothing */
 };
 
-/* Checks auth.grants, {name: {to: {users, groups}, on: {all}, preset}}. Class USER: the message
- * names every fault with its path. */
+/* Checks auth.grants, {name: {to: {users, groups, serviceAccounts}, on: {all} or {names} or
+ * {matchLabels}, verbs or preset}}. Class USER: the message names every fault with its path. */
 int df_grants_check(cJSON *grants, struct df_err *err);
 
-/* The highest role that the grants (NULL: none) give this user with these groups, an array of
- * strings. */
-enum df_role df_grants_role(const cJSON *grants, const char *user, const cJSON *groups);
+/* Is one of them for people, or for service accounts? */
+bool df_grants_name_people(const cJSON *grants);
+bool df_grants_name_accounts(const cJSON *grants);
+
+df_verbs df_grant_verbs(const cJSON *grant);
+
+/* Somebody whom grants may name. */
+struct df_grantee {
+    const char *user;    /* NULL: no person */
+    const cJSON *groups; /* an array of strings; or NULL */
+    const char *account; /* "namespace/name"; NULL: no service account */
+};
+
+/* What somebody was granted. */
+struct df_granted {
+    df_verbs all;       /* on every executor */
+    df_verbs creator;   /* on executors that they made (auth.creator) */
+    const cJSON **some; /* grants on some executors: an array of its own, of borrowed grants */
+    size_t some_count;
+};
+
+/* What the grants (NULL: none) give; free with df_granted_free(). */
+int df_grants_of(const cJSON *grants, const struct df_grantee *who, struct df_granted *ret,
+                 struct df_err *err) DF_MUST_CHECK;
+void df_granted_free(struct df_granted *g);
+
+/* What they give on an executor: the union. doc: its document, or the one that is to be stored;
+ * NULL: there is none, so that only its name counts. caller: a name as status.creator has it. The
+ * creator's part is for those who may still create it: who have the verbs of the role write. */
+df_verbs df_granted_on(const struct df_granted *g, const char *caller, const char *name,
+                       const cJSON *doc);
+
+/* Do the labels of both documents lead to the same grants, whoever they name? */
+bool df_grants_are_same(const cJSON *grants, const cJSON *old, const cJSON *doc);
 
 #endif

@@ -154,8 +154,8 @@ def test_doctor_asks_the_provider_and_says_when_it_names_another_issuer(home, pr
     ({"oidc": {"issuer": "http://localhost.example.com", "audience": "a"}, "grants": {}}, "must be an https:// URL"),
     ({"oidc": {"issuer": "https://me:pw@id.example.com", "audience": "a"}, "grants": {}}, "must be scheme, host and path"),
     ({"grants": {"a": {"to": {}, "on": {"all": True}, "preset": "read"}}}, "a.to: must name somebody"),
-    ({"grants": {"a": {"to": {"users": ["x"]}, "on": {}, "preset": "read"}}}, "a.on.all: is required"),
-    ({"grants": {"a": {"to": {"users": ["x"]}, "on": {"all": False}, "preset": "read"}}}, "a.on.all: must be true"),
+    ({"grants": {"a": {"to": {"users": ["x"]}, "on": {}, "preset": "read"}}}, "a.on: must say which executors"),
+    ({"grants": {"a": {"to": {"users": ["x"]}, "on": {"all": False}, "preset": "read"}}}, "a.on.all: must be true, or left out"),
     ({"grants": {"a": {"to": {"users": ["x"]}, "on": {"all": True}, "preset": "owner"}}}, "a.preset: "),
     ({"grants": {"a": {"to": {"teams": ["x"]}, "on": {"all": True}, "preset": "read"}}}, "a.to.teams: "),
 ])

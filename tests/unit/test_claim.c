@@ -291,7 +291,7 @@ static int come_as(struct world *w, const struct pod *p, struct df_caller *ret, 
 {
     DF_JSON cJSON *accounts = json("{'infra/boss':'admin','infra/ci':'write','nobody':'admin'}");
     DF_FREE char *token = token_of_pod(p, "");
-    return df_auth_account(accounts, w->s.claims, token, ret, err);
+    return df_auth_account(accounts, NULL, w->s.claims, token, ret, err);
 }
 
 static void an_account_that_is_listed_has_its_role(void **state)

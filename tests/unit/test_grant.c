@@ -20,51 +20,338 @@ static cJSON *parsed(const char *text)
 static const char grants_text[] =
     "{'readers':{'to':{'groups':['all','ops']},'on':{'all':true},'preset':'read'},"
     "'ops':{'to':{'groups':['ops'],'users':['i#ann']},'on':{'all':true},'preset':'admin'},"
+    "'robots':{'to':{'serviceAccounts':['ci/bot']},'on':{'all':true},'preset':'approver'},"
     "'writers':{'to':{'users':['i#ann','i#bob']},'on':{'all':true},'preset':'write'}}";
 
-static void the_highest_role_of_all_grants_that_name_somebody_counts(void **state)
+static void all_grants_that_name_somebody_count(void **state)
 {
     (void)state;
     static const struct {
-        const char *user, *groups;
-        enum df_role role;
+        struct df_grantee who;
+        const char *groups;
+        df_verbs all;
     } cases[] = {
-        {"i#ann", "[]", DF_ROLE_ADMIN},       {"i#bob", "[]", DF_ROLE_WRITE},
-        {"i#bob", "['all']", DF_ROLE_WRITE},  {"i#bob", "['ops','all']", DF_ROLE_ADMIN},
-        {"i#cyd", "['all']", DF_ROLE_READ},   {"i#cyd", "['ALL','al','all ']", DF_ROLE_NONE},
-        {"ann", "[]", DF_ROLE_NONE},          {"ops", "[]", DF_ROLE_NONE},
-        {"i#cyd", "['i#ann']", DF_ROLE_NONE},
+        {{.user = "i#ann"}, "[]", DF_VERBS_ADMIN},
+        {{.user = "i#bob"}, "[]", DF_VERBS_WRITE},
+        {{.user = "i#bob"}, "['all']", DF_VERBS_WRITE},
+        {{.user = "i#bob"}, "['ops','all']", DF_VERBS_ADMIN},
+        {{.user = "i#cyd"}, "['all']", DF_VERB_VIEW},
+        {{.user = "i#cyd"}, "['ALL','al','all ']", 0},
+        {{.user = "ann"}, "[]", 0},
+        {{.user = "ops"}, "[]", 0},
+        {{.user = "i#cyd"}, "['i#ann']", 0},
+        {{.user = "ci/bot"}, "['ci/bot']", 0},
+        {{.account = "ci/bot"}, "[]", DF_VERB_VIEW | DF_VERB_APPROVE},
+        {{.account = "i#ann"}, "[]", 0},
     };
     DF_JSON cJSON *grants = parsed(grants_text);
+    struct df_granted g;
     assert_int_equal(df_grants_check(grants, NULL), 0);
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_JSON cJSON *groups = parsed(cases[i].groups);
-        assert_int_equal(df_grants_role(grants, cases[i].user, groups), cases[i].role);
+        struct df_grantee who = cases[i].who;
+        who.groups = groups;
+        assert_int_equal(df_grants_of(grants, &who, &g, NULL), 0);
+        assert_int_equal(g.all, cases[i].all);
+        assert_int_equal(g.some_count, 0);
+        df_granted_free(&g);
     }
-    assert_int_equal(df_grants_role(NULL, "i#ann", NULL), DF_ROLE_NONE);
+    assert_int_equal(df_grants_of(NULL, &(struct df_grantee){.user = "i#ann"}, &g, NULL), 0);
+    assert_int_equal(g.all, 0);
+    df_granted_free(&g);
 }
+
+static void a_role_is_the_highest_whose_verbs_are_all_there(void **state)
+{
+    (void)state;
+    static const struct {
+        df_verbs verbs;
+        enum df_role role;
+        const char *said;
+    } cases[] = {
+        {0, DF_ROLE_NONE, "none"},
+        {DF_VERB_APPLY, DF_ROLE_NONE, "apply"},
+        {DF_VERB_VIEW, DF_ROLE_READ, "read"},
+        {DF_VERB_VIEW | DF_VERB_PLAN, DF_ROLE_READ, "view, plan"},
+        {DF_VERBS_WRITE & ~DF_VERB_CANCEL, DF_ROLE_READ, "view, plan, apply, approve, state"},
+        {DF_VERBS_WRITE, DF_ROLE_WRITE, "write"},
+        {DF_VERBS_ADMIN & ~DF_VERB_GRANT, DF_ROLE_WRITE,
+         "view, plan, apply, approve, destroy, cancel, edit, state, state-write, secrets"},
+        {DF_VERBS_ADMIN, DF_ROLE_ADMIN, "admin"},
+    };
+    char text[DF_VERBS_TEXT];
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        assert_int_equal(df_verbs_role(cases[i].verbs), cases[i].role);
+        assert_string_equal(df_verbs_say(cases[i].verbs, text), cases[i].said);
+    }
+    for (size_t i = 0; df_preset_names[i]; i++)
+        assert_true(df_preset_verbs(df_preset_names[i]) & DF_VERB_VIEW);
+    assert_int_equal(df_preset_verbs("none"), 0);
+}
+
+static void a_refusal_names_the_verbs_that_lack_and_the_role_that_has_them(void **state)
+{
+    (void)state;
+    struct df_err err = {0};
+    assert_int_equal(df_verbs_require(DF_VERBS_WRITE, DF_VERB_APPLY, "a run", "net", &err), 0);
+    assert_int_equal(
+        df_verbs_require(DF_VERBS_WRITE, DF_VERB_VIEW | DF_VERB_DESTROY, "destroy", "net", &err),
+        -1);
+    assert_int_equal(err.cls, DF_ERR_DENIED);
+    assert_string_equal(err.reason, "Forbidden");
+    assert_string_equal(err.message,
+                        "destroy needs the role admin; yours is write: on executor net "
+                        "you may not destroy");
+    assert_int_equal(
+        df_verbs_require(DF_VERB_VIEW | DF_VERB_PLAN, DF_VERBS_TOOL, "push", NULL, &err), -1);
+    assert_string_equal(err.message, "push needs the role write; yours is view, plan: on this "
+                                     "executor you may not apply, state");
+}
+
+#define ON_SOME "'to':{'users':['a']},'verbs':['view','plan'],'on':"
 
 static void every_fault_is_named_with_its_path(void **state)
 {
     (void)state;
-    DF_JSON cJSON *grants = parsed("{'a':{'to':{},'on':{'all':true},'preset':'read'},"
-                                   "'b':{'to':{'users':['']},'on':{'all':1},'preset':'owner'},"
-                                   "'c':7}");
-    struct df_err err = {0};
-    assert_int_equal(df_grants_check(grants, &err), -1);
-    assert_int_equal(err.cls, DF_ERR_USER);
-    static const char *const said[] = {"a.to: must name somebody", "b.to.users[0]", "b.on.all",
-                                       "b.preset", "c: must be a mapping"};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(said); i++)
-        if (!strstr(err.message, said[i]))
-            fail_msg("no \"%s\" in: %s", said[i], err.message);
+    static const struct {
+        const char *grant, *said;
+    } cases[] = {
+        {"7", "g: must be a mapping"},
+        {"{'to':{},'on':{'all':true},'preset':'read'}", "g.to: must name somebody"},
+        {"{'to':{'users':[],'groups':[]},'on':{'all':true},'preset':'read'}",
+         "g.to: must name somebody"},
+        {"{'to':{'users':['']},'on':{'all':true},'preset':'read'}", "g.to.users[0]"},
+        {"{'to':{'teams':['a']},'on':{'all':true},'preset':'read'}", "g.to.teams"},
+        {"{'to':{'serviceAccounts':['bot']},'on':{'all':true},'preset':'read'}",
+         "g.to.serviceAccounts[0]: \"bot\" is not namespace/name"},
+        {"{'to':{'users':['a']},'on':{'all':true},'preset':'owner'}", "g.preset: \"owner\""},
+        {"{'to':{'users':['a']},'on':{'all':true},'verbs':['view','delete']}",
+         "g.verbs[1]: \"delete\" is not one of view, plan"},
+        {"{'to':{'users':['a']},'on':{'all':true},'verbs':[]}", "g.verbs: is empty"},
+        {"{'to':{'users':['a']},'on':{'all':true},'verbs':['view'],'preset':'read'}",
+         "g: must have either verbs or preset"},
+        {"{'to':{'users':['a']},'on':{'all':true}}", "g: must have either verbs or preset"},
+        {"{'to':{'users':['a']},'on':{'all':true},'preset':'read','deny':true}", "g.deny"},
+        {"{'to':{'users':['a']},'preset':'read'}", "g.on: is required"},
+        {"{" ON_SOME "{'all':1}}", "g.on.all"},
+        {"{" ON_SOME "{'all':false}}", "g.on.all: must be true, or left out"},
+        {"{" ON_SOME "{}}", "g.on: must say which executors"},
+        {"{" ON_SOME "{'names':[]}}", "g.on: must say which executors"},
+        {"{" ON_SOME "{'matchLabels':{}}}", "g.on: must say which executors"},
+        {"{" ON_SOME "{'all':true,'names':['net']}}", "g.on: must say which executors"},
+        {"{" ON_SOME "{'names':['net'],'matchLabels':{'team':'net'}}}",
+         "g.on: must say which executors"},
+        {"{" ON_SOME "{'names':['*']}}", "g.on.names[0]"},
+        {"{" ON_SOME "{'matchLabels':{'team':['net']}}}", "g.on.matchLabels"},
+        {"{" ON_SOME "{'matchLabels':{'team':'*'}}}", "g.on.matchLabels"},
+        {"{" ON_SOME "{'labels':{'team':'net'}}}", "g.on.labels"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *grants = cJSON_CreateObject();
+        struct df_err err = {0};
+        cJSON_AddItemToObject(grants, "g", parsed(cases[i].grant));
+        assert_int_equal(df_grants_check(grants, &err), -1);
+        assert_int_equal(err.cls, DF_ERR_USER);
+        if (!strstr(err.message, cases[i].said))
+            fail_msg("no \"%s\" in: %s", cases[i].said, err.message);
+    }
+}
+
+/* ---- on some executors ---- */
+
+static df_verbs given(const char *grants_text_, const char *user, const char *name, const char *doc)
+{
+    DF_JSON cJSON *grants = parsed(grants_text_);
+    DF_JSON cJSON *executor = doc ? parsed(doc) : NULL;
+    const struct df_grantee who = {.user = user};
+    struct df_granted g;
+    assert_int_equal(df_grants_check(grants, NULL), 0);
+    assert_int_equal(df_grants_of(grants, &who, &g, NULL), 0);
+    g.creator = DF_VERBS_ADMIN;
+    df_verbs verbs = df_granted_on(&g, user, name, executor);
+    df_granted_free(&g);
+    return verbs;
+}
+
+static void a_grant_is_on_executors_by_name_or_by_all_of_its_labels(void **state)
+{
+    (void)state;
+    static const char grants[] =
+        "{'names':{'to':{'users':['ann']},'on':{'names':['net','db']},'preset':'approver'},"
+        "'team':{'to':{'users':['ann']},'on':{'matchLabels':{'team':'net','env':'dev'}},"
+        "'verbs':['view','plan']}}";
+    static const struct {
+        const char *user, *name, *doc;
+        df_verbs verbs;
+    } cases[] = {
+        {"ann", "net", NULL, DF_VERB_VIEW | DF_VERB_APPROVE},
+        {"ann", "web", NULL, 0},
+        {"bob", "net", NULL, 0},
+        {"ann", "web", "{'metadata':{'labels':{'team':'net','env':'dev','a':'b'}}}",
+         DF_VERB_VIEW | DF_VERB_PLAN},
+        {"ann", "db", "{'metadata':{'labels':{'team':'net','env':'dev'}}}",
+         DF_VERB_VIEW | DF_VERB_PLAN | DF_VERB_APPROVE},
+        {"ann", "web", "{'metadata':{'labels':{'team':'net'}}}", 0},
+        {"ann", "web", "{'metadata':{'labels':{'team':'net','env':'prod'}}}", 0},
+        {"ann", "web", "{'metadata':{'labels':{'team':'net','ENV':'dev'}}}", 0},
+        {"ann", "web", "{'metadata':{}}", 0},
+        {"bob", "web", "{'metadata':{'labels':{'team':'net','env':'dev'}}}", 0},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++)
+        assert_int_equal(given(grants, cases[i].user, cases[i].name, cases[i].doc), cases[i].verbs);
+}
+
+static void a_creator_has_more_only_while_he_may_create(void **state)
+{
+    (void)state;
+    static const char mine[] = "{'status':{'creator':'ann'}}";
+    static const char write[] = "{'a':{'to':{'users':['ann','kubernetes']},'on':{'all':true},"
+                                "'preset':'write'}}";
+    assert_int_equal(given(write, "ann", "net", mine), DF_VERBS_ADMIN);
+    assert_int_equal(given(write, "ann", "net", "{'status':{'creator':'bob'}}"), DF_VERBS_WRITE);
+    assert_int_equal(given(write, "ann", "net", "{'status':{}}"), DF_VERBS_WRITE);
+    assert_int_equal(given(write, "ann", "net", NULL), DF_VERBS_WRITE);
+    /* the name of nobody */
+    assert_int_equal(given(write, "kubernetes", "net", "{'status':{'creator':'kubernetes'}}"),
+                     DF_VERBS_WRITE);
+    assert_int_equal(given("{'a':{'to':{'users':['ann']},'on':{'all':true},'preset':'read'}}",
+                           "ann", "net", mine),
+                     DF_VERB_VIEW);
+    assert_int_equal(given("{}", "ann", "net", mine), 0);
+}
+
+static void labels_that_lead_to_other_grants_are_seen(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *grants = parsed("{'a':{'to':{'users':['x']},'on':{'matchLabels':{'t':'net'}},"
+                                   "'preset':'read'},'b':{'to':{'users':['x']},'on':{'names':"
+                                   "['net']},'preset':'read'}}");
+    DF_JSON cJSON *net = parsed("{'metadata':{'labels':{'t':'net','n':'1'}}}");
+    DF_JSON cJSON *same = parsed("{'metadata':{'labels':{'n':'2','t':'net'}}}");
+    DF_JSON cJSON *db = parsed("{'metadata':{'labels':{'t':'db'}}}");
+    DF_JSON cJSON *bare = parsed("{'metadata':{}}");
+    assert_true(df_grants_are_same(grants, net, same));
+    assert_true(df_grants_are_same(grants, db, bare)); /* no grant looks at either */
+    assert_false(df_grants_are_same(grants, net, db));
+    assert_false(df_grants_are_same(grants, bare, net));
+    assert_true(df_grants_are_same(NULL, bare, net));
+}
+
+/* ---- random grants, and an oracle that thinks in another way ---- */
+
+static unsigned seed = 20261130;
+
+static unsigned pick(unsigned n)
+{
+    seed = seed * 1103515245U + 12345U;
+    return (seed >> 16) % n;
+}
+
+enum { PEOPLE = 3, EXECUTORS = 4, GRANTS = 6 };
+
+struct grant {
+    unsigned users, groups; /* who: bit n is user n or group n */
+    unsigned on;            /* 0: all; 1: the names of `which`; 2: the label of `which` */
+    unsigned which;
+    df_verbs verbs;
+};
+
+/* Executor n is called "xn" and has the labels l0 and l1, the bits of n. Person n is in group n
+ * and in group 0. */
+static df_verbs oracle(const struct grant *grants, size_t n, unsigned person, unsigned executor)
+{
+    df_verbs verbs = 0;
+    for (size_t i = 0; i < n; i++) {
+        const struct grant *g = &grants[i];
+        bool named = (g->users >> person & 1) || (g->groups & (1U | 1U << person));
+        bool named_on = g->which >> executor & 1;
+        bool labelled = (executor >> (g->which & 1) & 1) == (g->which >> 1 & 1);
+        bool on = g->on == 0 || (g->on == 1 ? named_on : labelled);
+        if (named && on)
+            verbs |= g->verbs;
+    }
+    return verbs;
+}
+
+static void add_names(cJSON *to, const char *key, char letter, unsigned bits)
+{
+    cJSON *list = cJSON_AddArrayToObject(to, key);
+    for (unsigned i = 0; i < 8; i++)
+        if (bits >> i & 1)
+            cJSON_AddItemToArray(list, cJSON_CreateString((char[]){letter, (char)('0' + i), 0}));
+}
+
+static cJSON *as_json(const struct grant *g)
+{
+    cJSON *grant = cJSON_CreateObject(), *verbs = cJSON_AddArrayToObject(grant, "verbs");
+    cJSON *to = cJSON_AddObjectToObject(grant, "to"), *on = cJSON_AddObjectToObject(grant, "on");
+    add_names(to, "users", 'u', g->users);
+    add_names(to, "groups", 'g', g->groups);
+    if (g->on == 0)
+        cJSON_AddTrueToObject(on, "all");
+    else if (g->on == 1)
+        add_names(on, "names", 'x', g->which);
+    else
+        cJSON_AddStringToObject(cJSON_AddObjectToObject(on, "matchLabels"),
+                                g->which & 1 ? "l1" : "l0", g->which >> 1 & 1 ? "1" : "0");
+    for (unsigned i = 0; df_verb_names[i]; i++)
+        if (g->verbs >> i & 1)
+            cJSON_AddItemToArray(verbs, cJSON_CreateString(df_verb_names[i]));
+    return grant;
+}
+
+static void make_grants(struct grant *grants, cJSON *json)
+{
+    for (unsigned i = 0; i < GRANTS; i++) {
+        grants[i] =
+            (struct grant){1 + pick(7), pick(8), pick(3), 1 + pick(15), 1 + pick(DF_VERBS_ADMIN)};
+        cJSON_AddItemToObject(json, (char[]){(char)('a' + i), 0}, as_json(&grants[i]));
+    }
+}
+
+static void check_everybody(const struct grant *grants, const cJSON *json)
+{
+    for (unsigned p = 0; p < PEOPLE; p++) {
+        char user[] = {'u', (char)('0' + p), 0}, text[64];
+        (void)snprintf(text, sizeof(text), "['g0','g%u']", p);
+        DF_JSON cJSON *groups = parsed(text);
+        const struct df_grantee who = {.user = user, .groups = groups};
+        struct df_granted g;
+        assert_int_equal(df_grants_of(json, &who, &g, NULL), 0);
+        for (unsigned e = 0; e < EXECUTORS; e++) {
+            char name[] = {'x', (char)('0' + e), 0}, doc[80];
+            (void)snprintf(doc, sizeof(doc), "{'metadata':{'labels':{'l0':'%u','l1':'%u'}}}", e & 1,
+                           e >> 1);
+            DF_JSON cJSON *executor = parsed(doc);
+            assert_int_equal(df_granted_on(&g, user, name, executor), oracle(grants, GRANTS, p, e));
+        }
+        df_granted_free(&g);
+    }
+}
+
+static void random_grants_give_what_an_oracle_says(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 500; round++) {
+        struct grant grants[GRANTS];
+        DF_JSON cJSON *json = cJSON_CreateObject();
+        make_grants(grants, json);
+        assert_int_equal(df_grants_check(json, NULL), 0);
+        check_everybody(grants, json);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(the_highest_role_of_all_grants_that_name_somebody_counts),
+        cmocka_unit_test(all_grants_that_name_somebody_count),
+        cmocka_unit_test(a_role_is_the_highest_whose_verbs_are_all_there),
+        cmocka_unit_test(a_refusal_names_the_verbs_that_lack_and_the_role_that_has_them),
         cmocka_unit_test(every_fault_is_named_with_its_path),
+        cmocka_unit_test(a_grant_is_on_executors_by_name_or_by_all_of_its_labels),
+        cmocka_unit_test(a_creator_has_more_only_while_he_may_create),
+        cmocka_unit_test(labels_that_lead_to_other_grants_are_seen),
+        cmocka_unit_test(random_grants_give_what_an_oracle_says),
     };
     return cmocka_run_group_tests_name("grant", tests, NULL, NULL);
 }
