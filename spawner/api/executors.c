@@ -15,7 +15,7 @@ static int get_executor(const struct df_request *req, cJSON **ret, struct df_err
 static bool has_resources(const struct df_request *req, const cJSON *executor)
 {
     struct df_err ignored;
-    return df_holdings_check_delete(req->s, executor, req->caller.role, NULL, &ignored) < 0;
+    return df_holdings_check_delete(req->s, executor, req->verbs, NULL, &ignored) < 0;
 }
 
 int df_get_executor_actions(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -24,7 +24,7 @@ int df_get_executor_actions(struct df_request *req, struct df_response *res, str
     if (df_check_alloc(list, err) < 0 || get_executor(req, &executor, err) < 0)
         return -1;
     const char *words[9] = {0};
-    df_executor_actions(executor, req->caller.role, words);
+    df_executor_actions(executor, req->verbs, words);
     for (size_t i = 0; words[i]; i++)
         if (!(df_streq(words[i], "delete") && has_resources(req, executor)) &&
             df_json_append_str(list, words[i], err) < 0)
@@ -34,10 +34,16 @@ int df_get_executor_actions(struct df_request *req, struct df_response *res, str
 
 /* ---- create ---- */
 
+/* Needs the role write on what it will be: on all executors, or by its name and labels. */
 int df_make_executor(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)
 {
     const struct df_document_request request = {req->json, marks, req->caller.role,
                                                 req->caller.name};
+    const char *name = df_json_str(req->json, "metadata.name");
+    df_verbs verbs =
+        df_granted_on(&req->caller.granted, req->caller.name, name ? name : "", req->json);
+    if (df_verbs_require(verbs, DF_VERBS_WRITE, "creating an executor", name, err) < 0)
+        return -1;
     return df_request_create_executor(req->s, &request, ret, err) < 0
                ? -1
                : df_request_warn_of_secrets(req->s, *ret, err);
@@ -52,7 +58,7 @@ int df_change_executor(struct df_request *req, cJSON *doc, const cJSON *old, cJS
     if (df_request_flag(req, "confirmSourceChange", &confirmed, err) < 0)
         return -1;
     const struct df_document_request request = {
-        .doc = doc, .role = req->caller.role, .actor = req->caller.name};
+        .doc = doc, .role = req->caller.role, .actor = req->caller.name, .verbs = req->verbs};
     return df_request_change_executor(req->s, &request, old, confirmed, ret, err) < 0
                ? -1
                : df_request_warn_of_secrets(req->s, *ret, err);
@@ -70,7 +76,7 @@ int df_delete_executor(struct df_request *req, struct df_response *res, struct d
     forget = forget || what.abandon;
     res->audit = what.abandon ? "abandon" : forget ? "forget" : NULL;
     if (get_executor(req, &old, err) < 0 || df_request_check_match(req, old, err) < 0 ||
-        df_request_delete_executor(req->s, req->params[0], req->caller.role, forget ? &what : NULL,
+        df_request_delete_executor(req->s, req->params[0], req->verbs, forget ? &what : NULL,
                                    req->caller.name, err) < 0)
         return -1;
     df_respond_nothing(res);

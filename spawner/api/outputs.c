@@ -126,20 +126,19 @@ static int of_run(struct df_spawner *s, const cJSON *run, enum df_outputs_view v
     return df_state_failed(df_json_str(executor, "metadata.name"), err);
 }
 
-/* An admin gets the values as they are, as in the state. */
+/* Who may see secrets gets the values as they are, as in the state. */
 static int choose_view(const struct df_request *req, struct df_response *res,
                        enum df_outputs_view *ret, struct df_err *err)
 {
     bool show = false;
     if (df_request_flag(req, "showSensitive", &show, err) < 0)
         return -1;
-    *ret = show                                ? DF_OUTPUTS_SENSITIVE
-           : req->caller.role >= DF_ROLE_ADMIN ? DF_OUTPUTS_PLAIN
-                                               : DF_OUTPUTS_MASKED;
+    bool may = df_verbs_have(req->verbs, DF_VERB_SECRETS);
+    *ret = show ? DF_OUTPUTS_SENSITIVE : may ? DF_OUTPUTS_PLAIN : DF_OUTPUTS_MASKED;
     if (!show)
         return 0;
     res->audit = "show-sensitive";
-    return df_auth_require(&req->caller, DF_ROLE_ADMIN, err);
+    return df_verbs_require(req->verbs, DF_VERB_SECRETS, "showSensitive", NULL, err);
 }
 
 typedef int (*finder)(struct df_spawner *s, const cJSON *doc, enum df_outputs_view view,

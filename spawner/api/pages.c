@@ -1,10 +1,12 @@
 /*
  * pages.c - a page of a list, for the query parameters that all lists have and those in `filters`.
- * Read df_request_page() first: without a filter the store makes the page, with one,
- * list_matching() reads the store's pages and takes what is wanted.
+ * Read df_request_page() first: without a filter the store makes the page. With one, or for a caller
+ * who may view some executors only, list_matching() reads the store's pages and takes what is
+ * wanted and may be viewed.
  */
 #include "spawner/api/pages.h"
 
+#include "spawner/http/rights.h"
 #include "spawner/model/selector.h"
 
 #define PAGE_DEFAULT 100
@@ -63,7 +65,7 @@ static int read_filters(const struct df_request *req, enum df_kind kind, struct 
     return 0;
 }
 
-static bool is_wanted(const struct wanted *w, const cJSON *item)
+static bool has_values(const struct wanted *w, const cJSON *item)
 {
     for (size_t i = 0; w->states && w->states[i].path; i++) {
         const char *value = w->values[i] ? df_json_str(item, w->states[i].path) : NULL;
@@ -99,12 +101,15 @@ static int read_options(const struct df_request *req, struct df_store_list_optio
     return 0;
 }
 
-static int move_matching(const struct wanted *w, cJSON *page, cJSON *all, struct df_err *err)
+static int move_matching(const struct df_request *req, enum df_kind kind, const struct wanted *w,
+                         cJSON *page, cJSON *all, struct df_err *err)
 {
     for (cJSON *item = page->child, *next; item; item = next) {
+        bool wanted = has_values(w, item);
         next = item->next;
-        if (is_wanted(w, item) &&
-            df_json_append(all, cJSON_DetachItemViaPointer(page, item), err) < 0)
+        if (wanted && df_rights_views(req, kind, item, &wanted, err) < 0)
+            return -1;
+        if (wanted && df_json_append(all, cJSON_DetachItemViaPointer(page, item), err) < 0)
             return -1;
     }
     return 0;
@@ -130,7 +135,7 @@ static int list_matching(const struct df_request *req, enum df_kind kind,
         free(cursor);
         o->cursor = cursor = next;
         looked_at += cJSON_GetArraySize(page);
-        if (move_matching(w, page, all, err) < 0)
+        if (move_matching(req, kind, w, page, all, err) < 0)
             return -1;
     } while (cursor && looked_at < PAGE_SCAN_MAX && cJSON_GetArraySize(all) < wanted);
     *ret = DF_TAKE(all);
@@ -145,7 +150,7 @@ int df_request_page(const struct df_request *req, enum df_kind kind, const char 
     const char *text = df_request_query(req, "label");
     struct df_selector *selector = NULL;
     struct wanted w = {0};
-    bool filtered = text;
+    bool filtered = text || !df_rights_view_all(req);
     if (read_options(req, &o, err) < 0 || read_filters(req, kind, &w, &filtered, err) < 0)
         return -1;
     if (!filtered)

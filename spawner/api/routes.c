@@ -8,13 +8,22 @@
 #include "common/base/limits.h"
 #include "spawner/api/handlers.h"
 
-/* A row: method, path, required access, handler; then everything that differs from "no body, no
- * query, not audited". */
+/* A row: method, path, who may, handler; then everything that differs from "no body, no query, not
+ * audited". */
 #define ROUTE(m, path, who, function, ...)                                                         \
     {                                                                                              \
-        .method = (m), .pattern = (path), .access = DF_ACCESS_##who, .handler = (function),        \
-        ##__VA_ARGS__                                                                              \
+        .method = (m), .pattern = (path), who, .handler = (function), ##__VA_ARGS__                \
     }
+/* Who may: what belongs to no executor wants a role, what is about one wants verbs on it. */
+#define ANYONE .access = DF_ACCESS_ANYONE
+#define CALLER .access = DF_ACCESS_CALLER
+#define READ .access = DF_ACCESS_READ
+#define WRITE .access = DF_ACCESS_WRITE
+#define ADMIN .access = DF_ACCESS_ADMIN
+#define STEP .access = DF_ACCESS_STEP
+#define MAY_ALL(needed, kind)                                                                      \
+    .access = DF_ACCESS_EXECUTOR, .verbs = DF_VERB_VIEW | (needed), .of = DF_KIND_##kind
+#define MAY(verb, kind) MAY_ALL(DF_VERB_##verb, kind)
 #define BODY(what, most) .body = DF_BODY_##what, .body_max = (most)
 #define JSON BODY(JSON, DF_LIMIT_HTTP_BODY)
 #define DOCUMENT BODY(DOCUMENT, DF_LIMIT_HTTP_BODY)
@@ -42,87 +51,97 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/admission/{role}", ANYONE, df_review_admission, BODY(JSON, DF_LIMIT_REVIEW),
           GATE(df_gate_review), .query = "timeout"),
 
-    ROUTE("GET", "/v1/executors", READ, df_list_documents, OF(EXECUTOR),
+    ROUTE("GET", "/v1/executors", CALLER, df_list_documents, OF(EXECUTOR),
           .query = LIST " state status", ANY_REPLICA),
-    ROUTE("POST", "/v1/executors", WRITE, df_create_document, OF(EXECUTOR), DOCUMENT,
+    /* Only the document says what it will be (df_make_executor()). */
+    ROUTE("POST", "/v1/executors", CALLER, df_create_document, OF(EXECUTOR), DOCUMENT,
           AUDIT("create", "Executor")),
-    ROUTE("GET", "/v1/executors/{name}", READ, df_get_document, OF(EXECUTOR), ANY_REPLICA),
-    ROUTE("PUT", "/v1/executors/{name}", WRITE, df_put_document, OF(EXECUTOR), DOCUMENT,
+    ROUTE("GET", "/v1/executors/{name}", MAY(VIEW, EXECUTOR), df_get_document, ANY_REPLICA),
+    ROUTE("PUT", "/v1/executors/{name}", MAY(EDIT, EXECUTOR), df_put_document, DOCUMENT,
           .query = "confirmSourceChange", AUDIT("update", "Executor")),
-    ROUTE("PATCH", "/v1/executors/{name}", WRITE, df_patch_document, OF(EXECUTOR), PATCH,
+    ROUTE("PATCH", "/v1/executors/{name}", MAY(EDIT, EXECUTOR), df_patch_document, PATCH,
           .query = "confirmSourceChange", AUDIT("update", "Executor")),
-    ROUTE("DELETE", "/v1/executors/{name}", WRITE, df_delete_executor,
+    ROUTE("DELETE", "/v1/executors/{name}", MAY_ALL(DF_VERBS_WRITE, EXECUTOR), df_delete_executor,
           .query = "forget abandon stateVersion", AUDIT("delete", "Executor")),
-    ROUTE("GET", "/v1/executors/{name}/actions", READ, df_get_executor_actions),
-    ROUTE("POST", "/v1/executors/{name}/recreate", WRITE, df_recreate_executor, JSON,
+    ROUTE("GET", "/v1/executors/{name}/actions", MAY(VIEW, EXECUTOR), df_get_executor_actions),
+    ROUTE("POST", "/v1/executors/{name}/recreate", MAY(APPLY, EXECUTOR), df_recreate_executor, JSON,
           AUDIT("recreate", "Executor")),
-    ROUTE("GET", "/v1/executors/{name}/runs", READ, df_list_executor_runs,
+    ROUTE("GET", "/v1/executors/{name}/runs", MAY(VIEW, EXECUTOR), df_list_executor_runs,
           .query = "limit cursor order phase", ANY_REPLICA),
-    ROUTE("POST", "/v1/executors/{name}/runs", WRITE, df_create_run, DOCUMENT,
+    /* The verb is that of its action (df_action_verb()). */
+    ROUTE("POST", "/v1/executors/{name}/runs", MAY(VIEW, EXECUTOR), df_create_run, DOCUMENT,
           AUDIT("create", "Run")),
-    ROUTE("GET", "/v1/executors/{name}/revisions", READ, df_list_executor_revisions,
+    ROUTE("GET", "/v1/executors/{name}/revisions", MAY(VIEW, EXECUTOR), df_list_executor_revisions,
           .query = "limit cursor order", ANY_REPLICA),
-    ROUTE("GET", "/v1/executors/{name}/outputs", READ, df_get_outputs, .query = "showSensitive",
-          .kind = "Outputs"),
+    ROUTE("GET", "/v1/executors/{name}/outputs", MAY(VIEW, EXECUTOR), df_get_outputs,
+          .query = "showSensitive", .kind = "Outputs"),
 
-    ROUTE("GET", "/v1/executors/{name}/state", WRITE, df_get_state, AUDIT("read", "State"), BASIC),
-    ROUTE("POST", "/v1/executors/{name}/state", WRITE, df_put_state, BODY(FILE, DF_LIMIT_STATE),
-          .query = "ID", AUDIT("write", "State"), BASIC),
-    ROUTE("DELETE", "/v1/executors/{name}/state", ADMIN, df_delete_state, .query = "ID",
-          AUDIT("delete", "State"), BASIC),
-    ROUTE("LOCK", "/v1/executors/{name}/state", WRITE, df_lock_state,
+    ROUTE("GET", "/v1/executors/{name}/state", MAY(STATE, EXECUTOR), df_get_state,
+          AUDIT("read", "State"), BASIC),
+    ROUTE("POST", "/v1/executors/{name}/state", MAY_ALL(DF_VERBS_TOOL, EXECUTOR), df_put_state,
+          BODY(FILE, DF_LIMIT_STATE), .query = "ID", AUDIT("write", "State"), BASIC),
+    ROUTE("DELETE", "/v1/executors/{name}/state", MAY(STATE_WRITE, EXECUTOR), df_delete_state,
+          .query = "ID", AUDIT("delete", "State"), BASIC),
+    ROUTE("LOCK", "/v1/executors/{name}/state", MAY_ALL(DF_VERBS_TOOL, EXECUTOR), df_lock_state,
           BODY(BYTES, DF_LIMIT_LOCK_INFO), AUDIT("lock", "State"), BASIC),
-    ROUTE("UNLOCK", "/v1/executors/{name}/state", WRITE, df_unlock_state,
+    ROUTE("UNLOCK", "/v1/executors/{name}/state", MAY_ALL(DF_VERBS_TOOL, EXECUTOR), df_unlock_state,
           BODY(BYTES, DF_LIMIT_LOCK_INFO), AUDIT("unlock", "State"), BASIC),
-    ROUTE("GET", "/v1/executors/{name}/state/versions", READ, df_list_state_versions),
-    ROUTE("GET", "/v1/executors/{name}/state/versions/{version}", WRITE, df_get_state_version,
-          AUDIT("read", "State")),
-    ROUTE("POST", "/v1/executors/{name}/state/rollback", ADMIN, df_rollback_state, JSON,
-          AUDIT("rollback", "State")),
-    ROUTE("POST", "/v1/executors/{name}/state/push", WRITE, df_push_state,
-          BODY(FILE, DF_LIMIT_STATE), .query = "replace", AUDIT("push", "State")),
-    ROUTE("GET", "/v1/executors/{name}/state/lock", READ, df_get_state_lock),
-    ROUTE("DELETE", "/v1/executors/{name}/state/lock", ADMIN, df_force_unlock_state,
-          AUDIT("force-unlock", "State")),
-    ROUTE("DELETE", "/v1/executors/{name}/state/former", ADMIN, df_forget_former_state,
-          AUDIT("confirm-move", "State")),
-    ROUTE("GET", "/v1/executors/{name}/state/errored", READ, df_list_errored_states),
-    ROUTE("GET", "/v1/executors/{name}/state/errored/{step}", WRITE, df_get_errored_state,
-          AUDIT("read", "State")),
-    ROUTE("DELETE", "/v1/executors/{name}/state/errored/{step}", ADMIN, df_discard_errored_state,
-          AUDIT("discard-errored", "State")),
-    ROUTE("POST", "/v1/executors/{name}/state/errored/{step}/push", ADMIN, df_push_errored_state,
-          AUDIT("push-errored", "State")),
+    ROUTE("GET", "/v1/executors/{name}/state/versions", MAY(VIEW, EXECUTOR),
+          df_list_state_versions),
+    ROUTE("GET", "/v1/executors/{name}/state/versions/{version}", MAY(STATE, EXECUTOR),
+          df_get_state_version, AUDIT("read", "State")),
+    ROUTE("POST", "/v1/executors/{name}/state/rollback", MAY(STATE_WRITE, EXECUTOR),
+          df_rollback_state, JSON, AUDIT("rollback", "State")),
+    ROUTE("POST", "/v1/executors/{name}/state/push", MAY_ALL(DF_VERBS_TOOL, EXECUTOR),
+          df_push_state, BODY(FILE, DF_LIMIT_STATE), .query = "replace", AUDIT("push", "State")),
+    ROUTE("GET", "/v1/executors/{name}/state/lock", MAY(VIEW, EXECUTOR), df_get_state_lock),
+    ROUTE("DELETE", "/v1/executors/{name}/state/lock", MAY(STATE_WRITE, EXECUTOR),
+          df_force_unlock_state, AUDIT("force-unlock", "State")),
+    ROUTE("DELETE", "/v1/executors/{name}/state/former", MAY(STATE_WRITE, EXECUTOR),
+          df_forget_former_state, AUDIT("confirm-move", "State")),
+    ROUTE("GET", "/v1/executors/{name}/state/errored", MAY(VIEW, EXECUTOR), df_list_errored_states),
+    ROUTE("GET", "/v1/executors/{name}/state/errored/{step}", MAY(STATE, EXECUTOR),
+          df_get_errored_state, AUDIT("read", "State")),
+    ROUTE("DELETE", "/v1/executors/{name}/state/errored/{step}", MAY(STATE_WRITE, EXECUTOR),
+          df_discard_errored_state, AUDIT("discard-errored", "State")),
+    ROUTE("POST", "/v1/executors/{name}/state/errored/{step}/push", MAY(STATE_WRITE, EXECUTOR),
+          df_push_errored_state, AUDIT("push-errored", "State")),
 
-    ROUTE("GET", "/v1/runs", READ, df_list_documents, OF(RUN), .query = LIST " phase", ANY_REPLICA),
-    ROUTE("GET", "/v1/runs/{name}", READ, df_get_document, OF(RUN), ANY_REPLICA),
-    ROUTE("POST", "/v1/runs/{name}/approve", WRITE, df_approve_run, JSON, AUDIT("approve", "Run")),
-    ROUTE("POST", "/v1/runs/{name}/discard", WRITE, df_discard_run, JSON, AUDIT("discard", "Run")),
-    ROUTE("POST", "/v1/runs/{name}/cancel", WRITE, df_cancel_run, JSON, AUDIT("cancel", "Run")),
-    ROUTE("GET", "/v1/runs/{name}/outputs", READ, df_get_run_outputs, .query = "showSensitive",
-          .kind = "Outputs"),
-    ROUTE("GET", "/v1/runs/{name}/log", READ, df_get_run_log, .query = "follow step"),
-    ROUTE("GET", "/v1/runs/{name}/events", READ, df_get_run_events, .query = "follow step"),
-    ROUTE("GET", "/v1/runs/{name}/watch", READ, df_watch_run),
-
-    ROUTE("GET", "/v1/revisions", READ, df_list_documents, OF(REVISION), .query = LIST,
+    ROUTE("GET", "/v1/runs", CALLER, df_list_documents, OF(RUN), .query = LIST " phase",
           ANY_REPLICA),
-    ROUTE("GET", "/v1/revisions/{name}", READ, df_get_document, OF(REVISION), ANY_REPLICA),
+    ROUTE("GET", "/v1/runs/{name}", MAY(VIEW, RUN), df_get_document, ANY_REPLICA),
+    ROUTE("POST", "/v1/runs/{name}/approve", MAY(APPROVE, RUN), df_approve_run, JSON,
+          AUDIT("approve", "Run")),
+    ROUTE("POST", "/v1/runs/{name}/discard", MAY(APPROVE, RUN), df_discard_run, JSON,
+          AUDIT("discard", "Run")),
+    ROUTE("POST", "/v1/runs/{name}/cancel", MAY(CANCEL, RUN), df_cancel_run, JSON,
+          AUDIT("cancel", "Run")),
+    ROUTE("GET", "/v1/runs/{name}/outputs", MAY(VIEW, RUN), df_get_run_outputs,
+          .query = "showSensitive", .kind = "Outputs"),
+    ROUTE("GET", "/v1/runs/{name}/log", MAY(VIEW, RUN), df_get_run_log, .query = "follow step"),
+    ROUTE("GET", "/v1/runs/{name}/events", MAY(VIEW, RUN), df_get_run_events,
+          .query = "follow step"),
+    ROUTE("GET", "/v1/runs/{name}/watch", MAY(VIEW, RUN), df_watch_run),
 
-    ROUTE("GET", "/v1/taskactions", READ, df_list_documents, OF(TASK_ACTION), .query = LIST,
+    ROUTE("GET", "/v1/revisions", CALLER, df_list_documents, OF(REVISION), .query = LIST,
+          ANY_REPLICA),
+    ROUTE("GET", "/v1/revisions/{name}", MAY(VIEW, REVISION), df_get_document, ANY_REPLICA),
+
+    ROUTE("GET", "/v1/taskactions", CALLER, df_list_documents, OF(TASK_ACTION), .query = LIST,
           ANY_REPLICA),
     ROUTE("POST", "/v1/taskactions", WRITE, df_create_document, OF(TASK_ACTION), DOCUMENT,
           AUDIT("create", "TaskAction")),
-    ROUTE("GET", "/v1/taskactions/{name}", READ, df_get_document, OF(TASK_ACTION), ANY_REPLICA),
-    ROUTE("GET", "/v1/taskactions/{name}/log", READ, df_get_taskaction_log, .query = "follow"),
+    ROUTE("GET", "/v1/taskactions/{name}", MAY(VIEW, TASK_ACTION), df_get_document, ANY_REPLICA),
+    ROUTE("GET", "/v1/taskactions/{name}/log", MAY(VIEW, TASK_ACTION), df_get_taskaction_log,
+          .query = "follow"),
     ROUTE("DELETE", "/v1/taskactions/{name}", WRITE, df_delete_taskaction,
           AUDIT("delete", "TaskAction")),
     ROUTE("POST", "/v1/taskactions/{name}/cancel", WRITE, df_cancel_taskaction, JSON,
           AUDIT("cancel", "TaskAction")),
 
-    ROUTE("GET", "/v1/states", READ, df_list_states, .query = LIST),
-    ROUTE("GET", "/v1/states/{name}", READ, df_get_state_of),
-    ROUTE("GET", "/v1/transitions", READ, df_watch_transitions),
+    ROUTE("GET", "/v1/states", CALLER, df_list_states, .query = LIST),
+    ROUTE("GET", "/v1/states/{name}", MAY(VIEW, TASK_ACTION), df_get_state_of),
+    ROUTE("GET", "/v1/transitions", CALLER, df_watch_transitions),
 
     ROUTE("GET", "/v1/integrations", READ, df_list_integrations),
     ROUTE("POST", "/v1/integrations", WRITE, df_create_integration, DOCUMENT,

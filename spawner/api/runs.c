@@ -29,7 +29,9 @@ static int create_run(struct df_request *req, const cJSON *marks, cJSON **ret, s
 {
     return df_request_create_run(
         req->s, req->params[0],
-        &(struct df_run_request){req->json, marks, req->caller.role, req->caller.name}, ret, err);
+        &(struct df_run_request){
+            req->json, marks, {req->verbs, req->caller.role}, req->caller.name},
+        ret, err);
 }
 
 int df_create_run(struct df_request *req, struct df_response *res, struct df_err *err)
@@ -74,8 +76,7 @@ static int decide_run(struct df_request *req, struct df_response *res, bool appr
                       struct df_err *err)
 {
     static const char *const members[] = {"reason", "plan", NULL};
-    struct df_decision d = {
-        .approves = approve, .role = req->caller.role, .actor = req->caller.name};
+    struct df_decision d = {.approves = approve, .verbs = req->verbs, .actor = req->caller.name};
     DF_JSON cJSON *run = NULL;
     if (df_request_members(req, members, err) < 0 || get_text(req, "reason", &d.reason, err) < 0 ||
         get_text(req, "plan", &d.plan, err) < 0 ||
@@ -105,8 +106,8 @@ int df_cancel_run(struct df_request *req, struct df_response *res, struct df_err
     DF_JSON cJSON *run = NULL;
     const char *reason = NULL;
     if (df_request_reason(req, &reason, err) < 0 ||
-        df_request_cancel_run(req->s, req->params[0], req->caller.role, req->caller.name, reason,
-                              &run, err) < 0)
+        df_request_cancel_run(req->s, req->params[0], req->verbs, req->caller.name, reason, &run,
+                              err) < 0)
         return -1;
     return df_respond_document(req, res, 200, run, err);
 }

@@ -83,8 +83,8 @@ static int of_person(struct df_request *req, struct access *ret, struct df_err *
 {
     *ret = (struct access){.actor = req->caller.name,
                            .may_lock = true,
-                           .may_write = req->caller.role >= DF_ROLE_WRITE,
-                           .may_force = req->caller.role >= DF_ROLE_ADMIN};
+                           .may_write = true,
+                           .may_force = df_verbs_have(req->verbs, DF_VERB_STATE_WRITE)};
     return df_state_executor(req, ret->executor_uid, err);
 }
 
@@ -279,7 +279,7 @@ static int force_unlock(const struct df_request *req, const struct access *a, st
         return df_fail(err, DF_ERR_USER, "lock info: ID: is required");
     if (!a->may_force)
         return df_fail_reason(err, DF_ERR_DENIED, "Forbidden",
-                              "breaking a lock needs the role admin");
+                              "breaking a lock needs the role admin, or the verb state-write");
     return df_state_force_unlock(req->s->states, a->executor_uid, err);
 }
 

@@ -73,7 +73,8 @@ static int push_file(struct df_request *req, const char *uid, struct df_err *err
     bool replace = false;
     DF_SHARED const cJSON *executor = NULL;
     if (df_request_flag(req, "replace", &replace, err) < 0 ||
-        (replace && df_auth_require(&req->caller, DF_ROLE_ADMIN, err) < 0) ||
+        (replace &&
+         df_verbs_require(req->verbs, DF_VERB_STATE_WRITE, "replace", req->params[0], err) < 0) ||
         df_store_look(req->s->store, DF_KIND_EXECUTOR, req->params[0], &executor, err) < 0 ||
         df_executor_check_push(executor, err) < 0 ||
         df_state_push(req->s->states, uid, req->body_path, replace, req->caller.name, err) < 0)

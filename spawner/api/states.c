@@ -8,6 +8,7 @@
 #include "spawner/api/follow.h"
 #include "spawner/api/handlers.h"
 #include "spawner/api/pages.h"
+#include "spawner/http/rights.h"
 #include "spawner/journal/cursors.h"
 #include "spawner/model/action_event.h"
 #include "spawner/model/labels.h"
@@ -160,12 +161,22 @@ static bool is_after(const char *version, const char *seen)
     return !df_streq(version, seen) && !df_kube_version_is_older(version, seen);
 }
 
+static int views(const struct transitions *t, const cJSON *task, bool *ret, struct df_err *err)
+{
+    return df_rights_views(t->follower.req, DF_KIND_TASK_ACTION, task, ret, err);
+}
+
 /* A new client gets the current state of each unfinished step. A returning client gets all
  * transitions of the steps that were written since its Last-Event-ID. */
 static int send_existing(struct transitions *t, const cJSON *task, struct df_buf *out,
                          struct df_err *err)
 {
     int n = df_action_transitions(task);
+    bool is_shown = false;
+    if (views(t, task, &is_shown, err) < 0)
+        return -1;
+    if (!is_shown)
+        return 0;
     if (t->is_new && n && !df_task_is_final(task) && send_one(t, task, n - 1, NULL, out, err) < 0)
         return -1;
     if (!t->is_new && is_after(df_json_str(task, "metadata.resourceVersion"), t->version) &&
@@ -218,10 +229,12 @@ static int send_change(struct transitions *t, const struct df_journal_entry *ent
                        struct df_buf *out, struct df_err *err)
 {
     DF_SHARED const cJSON *task = NULL;
+    bool is_shown = false;
     (void)snprintf(t->version, sizeof(t->version), "%s", entry->version);
-    if (df_store_look_for(t->follower.s->store, DF_KIND_TASK_ACTION, entry->name, &task, err) < 0)
+    if (df_store_look_for(t->follower.s->store, DF_KIND_TASK_ACTION, entry->name, &task, err) < 0 ||
+        (task && views(t, task, &is_shown, err) < 0))
         return -1;
-    if (!task) {
+    if (!is_shown) {
         df_cursors_drop(&t->sent, entry->name);
         return 0;
     }

@@ -240,7 +240,7 @@ static const char *why_nothing(const cJSON *executor)
     if (!executor)
         return "was never applied: there is no such executor";
     if (df_executor_is_busy(executor) ||
-        df_executor_check_action(executor, DF_ACTION_DESTROY, DF_ROLE_ADMIN, &refused) == 0)
+        df_executor_check_action(executor, DF_ACTION_DESTROY, DF_VERBS_ADMIN, &refused) == 0)
         return NULL;
     return df_streq(df_json_str(executor, "status.state"), "destroyed") ? "is destroyed already"
                                                                         : "was never applied";

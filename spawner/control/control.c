@@ -328,7 +328,7 @@ static void cancel_runs_of(struct df_control *c, const cJSON *steps)
         const char *name = df_json_str(step, "metadata.name");
         if (df_task_is_final(step))
             continue;
-        if ((run ? df_request_cancel_run(c->s, run, DF_ROLE_ADMIN, STOP_BY, STOP_WHY, NULL, &err)
+        if ((run ? df_request_cancel_run(c->s, run, DF_VERBS_ADMIN, STOP_BY, STOP_WHY, NULL, &err)
                  : df_request_cancel_workflow(c->s, name, STOP_BY, STOP_WHY, NULL, &err)) < 0)
             df_warn("%s %s is not canceled: %s", run ? "run" : "step", run ? run : name,
                     err.message);

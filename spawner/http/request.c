@@ -16,6 +16,7 @@
 #include "spawner/http/forward.h"
 #include "spawner/http/framing.h"
 #include "spawner/http/problem.h"
+#include "spawner/http/rights.h"
 #include "spawner/http/server.h"
 #include "spawner/http/validate.h"
 
@@ -451,14 +452,14 @@ static void perform(struct transaction *t)
         (void)close(DF_TAKE_FD(t->body_fd));
     if (forward_to_leader(t))
         return;
-    if (df_request_parse_body(&t->req, &t->err) == 0) {
+    if (df_rights_check(&t->req, &t->err) == 0 && df_request_parse_body(&t->req, &t->err) == 0) {
         if (t->req.route->handler(&t->req, &t->res, &t->err) == 0)
             t->err = (struct df_err){0}; /* an error that the handler recovered from */
         set_denied_reason(t);
-        replace_not_found(t);
         if (t->req.route->after)
             t->req.route->after(&t->req, began_us, failed(t) ? &t->err : NULL);
     }
+    replace_not_found(t);
     df_audit_request(&t->req, &t->res, &t->err);
 }
 

@@ -1,5 +1,5 @@
 /*
- * route.h - a row of the table of routes: method, path, required role, accepted body, handler. The
+ * route.h - a row of the table of routes: method, path, who may, accepted body, handler. The
  * table is in api/routes.c; df_api_start() gets it.
  */
 #ifndef DF_SPAWNER_HTTP_ROUTE_H
@@ -7,6 +7,7 @@
 
 #include "spawner/http/target.h"
 #include "spawner/model/kinds.h"
+#include "spawner/model/verbs.h"
 
 #define DF_ROUTE_PARAMS 6
 
@@ -14,8 +15,10 @@ struct df_request;
 struct df_response;
 
 enum df_access {
-    DF_ACCESS_ANYONE, /* probes and descriptions: the response has no user data */
-    DF_ACCESS_READ,
+    DF_ACCESS_ANYONE,   /* probes and descriptions: the response has no user data */
+    DF_ACCESS_CALLER,   /* whoever has a grant: the handler shows what they may view (rights.h) */
+    DF_ACCESS_EXECUTOR, /* the route's verbs on the executor of its document (rights.h) */
+    DF_ACCESS_READ,     /* a role: the verbs on all executors */
     DF_ACCESS_WRITE,
     DF_ACCESS_ADMIN,
     DF_ACCESS_STEP, /* the step's own token; checked by the route's gate */
@@ -34,6 +37,8 @@ struct df_route {
     const char *method;
     const char *pattern; /* "/v1/runs/{name}" */
     enum df_access access;
+    df_verbs verbs;  /* EXECUTOR: all of these are needed; else 0 */
+    enum df_kind of; /* the kind of its documents: of the one whose name is the first parameter */
     enum df_body_kind body;
     size_t body_max;
     const char *query; /* names of its parameters, separated by blanks; or NULL */
@@ -46,7 +51,6 @@ struct df_route {
     void (*after)(const struct df_request *req, int64_t began_us, const struct df_err *why);
     const char *audit;  /* the action in the audit trail; NULL: calls are not recorded */
     const char *kind;   /* the object's kind in the audit trail */
-    enum df_kind of;    /* for the handlers of documents.h: the kind of its documents */
     bool basic;         /* HTTP basic is also accepted: password = token */
     bool token_in_path; /* STEP: the second parameter is its token, for tools that send no header */
     bool waits;         /* the handler may wait for seconds, as long as its client does */

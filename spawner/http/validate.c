@@ -1,6 +1,6 @@
 /*
  * validate.c - df_request_validate() at the end of the file executes the checks in this order:
- * browser protection, route, caller, query parameters, body, gate. Each check is a function of its
+ * browser protection, route, caller, rights, query parameters, body, gate. Each check is a function of its
  * own. The first failure becomes the response.
  */
 #include "spawner/http/validate.h"
@@ -12,6 +12,7 @@
 #include "common/yaml/yaml.h"
 #include "spawner/http/forward.h"
 #include "spawner/http/framing.h"
+#include "spawner/http/rights.h"
 #include "spawner/http/server.h"
 #include "spawner/identity/oidc.h"
 
@@ -70,6 +71,8 @@ static enum df_role role_needed(enum df_access access)
     case DF_ACCESS_ADMIN:
         return DF_ROLE_ADMIN;
     case DF_ACCESS_ANYONE:
+    case DF_ACCESS_CALLER:
+    case DF_ACCESS_EXECUTOR:
     case DF_ACCESS_STEP:
         return DF_ROLE_NONE;
     }
@@ -119,6 +122,12 @@ static int check_caller(struct df_request *req, struct df_err *err)
     if (identify(req, err) < 0)
         return -1;
     return df_auth_require(&req->caller, role_needed(route->access), err);
+}
+
+/* Only the leader knows every executor: it checks what another replica forwards. */
+static int check_rights(struct df_request *req, struct df_err *err)
+{
+    return df_forwards(req) ? 0 : df_rights_check(req, err);
 }
 
 static int check_query(const struct df_request *req, struct df_err *err)
@@ -196,7 +205,8 @@ int df_request_validate(struct df_request *req, struct df_response *res, uint64_
         return -1;
     if (df_route_find(req->api->routes, req->method, &req->target, &req->route, req->params,
                       res->allow, err) < 0 ||
-        check_caller(req, err) < 0 || check_query(req, err) < 0 || check_body(req, length, err) < 0)
+        check_caller(req, err) < 0 || check_rights(req, err) < 0 || check_query(req, err) < 0 ||
+        check_body(req, length, err) < 0)
         return -1;
     return req->route->gate ? check_gate(req, err) : 0;
 }

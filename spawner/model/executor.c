@@ -1,5 +1,5 @@
 /*
- * Which actions an executor allows for which role, and how a run changes its state.
+ * Which actions an executor allows for which verbs, and how a run changes its state.
  *
  * Modelled on InfraKitchen's executors, with these differences: destroy is one request, and only an
  * admin may send it; an action that is offered is never refused; a busy executor queues runs and
@@ -61,23 +61,29 @@ static bool is_empty(const cJSON *executor)
 struct offer {
     const char *state;  /* NULL: any */
     const char *status; /* NULL: any that is not busy */
-    enum df_role role;  /* at least */
-    const char *words[4];
+    df_verbs needed;
+    const char *word;
 };
 
 static const struct offer offers[] = {
-    {NULL, "queued", DF_ROLE_WRITE, {"cancel"}},
-    {NULL, "in_progress", DF_ROLE_WRITE, {"cancel"}},
-    {NULL, "pending", DF_ROLE_WRITE, {"cancel"}},
-    {"provision", NULL, DF_ROLE_WRITE, {"execute", "dryrun"}},
-    {"provision", NULL, DF_ROLE_ADMIN, {"edit"}},
-    {"provision", "error", DF_ROLE_ADMIN, {"destroy"}},
-    {"provisioned", NULL, DF_ROLE_WRITE, {"execute", "dryrun"}},
-    {"provisioned", NULL, DF_ROLE_ADMIN, {"destroy", "edit"}},
-    {"destroy", NULL, DF_ROLE_WRITE, {"recreate", "dryrun"}},
-    {"destroy", NULL, DF_ROLE_ADMIN, {"destroy", "edit"}},
-    {"destroyed", NULL, DF_ROLE_WRITE, {"recreate", "dryrun"}},
-    {"destroyed", NULL, DF_ROLE_ADMIN, {"delete"}},
+    {NULL, "queued", DF_VERB_CANCEL, "cancel"},
+    {NULL, "in_progress", DF_VERB_CANCEL, "cancel"},
+    {NULL, "pending", DF_VERB_CANCEL, "cancel"},
+    {"provision", NULL, DF_VERB_APPLY, "execute"},
+    {"provision", NULL, DF_VERB_PLAN, "dryrun"},
+    {"provision", NULL, DF_VERB_EDIT, "edit"},
+    {"provision", "error", DF_VERB_DESTROY, "destroy"},
+    {"provisioned", NULL, DF_VERB_APPLY, "execute"},
+    {"provisioned", NULL, DF_VERB_PLAN, "dryrun"},
+    {"provisioned", NULL, DF_VERB_DESTROY, "destroy"},
+    {"provisioned", NULL, DF_VERB_EDIT, "edit"},
+    {"destroy", NULL, DF_VERB_APPLY, "recreate"},
+    {"destroy", NULL, DF_VERB_PLAN, "dryrun"},
+    {"destroy", NULL, DF_VERB_DESTROY, "destroy"},
+    {"destroy", NULL, DF_VERB_EDIT, "edit"},
+    {"destroyed", NULL, DF_VERB_APPLY, "recreate"},
+    {"destroyed", NULL, DF_VERB_PLAN, "dryrun"},
+    {"destroyed", NULL, DF_VERBS_WRITE | DF_VERB_DESTROY, "delete"},
 };
 #define MAX_WORDS 8
 
@@ -100,25 +106,22 @@ static size_t hold_back(const char *words[9], size_t count)
     return n;
 }
 
-void df_executor_actions(const cJSON *executor, enum df_role role, const char *ret[9])
+void df_executor_actions(const cJSON *executor, df_verbs verbs, const char *ret[9])
 {
     size_t n = 0;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(offers); i++) {
-        if (role < offers[i].role || !offer_applies(&offers[i], executor))
-            continue;
-        for (const char *const *word = offers[i].words; *word && n < MAX_WORDS; word++)
-            ret[n++] = *word;
-    }
+    for (size_t i = 0; i < DF_ARRAY_SIZE(offers) && n < MAX_WORDS; i++)
+        if (df_verbs_have(verbs, offers[i].needed) && offer_applies(&offers[i], executor))
+            ret[n++] = offers[i].word;
     /* Not in the table: a failed import may still have written resources into the state. */
     bool may_hold = has_state(executor, "provision") && may_hold_resources(executor);
     if (may_hold && !has_status(executor, "error") && !df_executor_is_busy(executor) &&
-        role >= DF_ROLE_ADMIN && n < MAX_WORDS)
+        df_verbs_have(verbs, DF_VERB_DESTROY) && n < MAX_WORDS)
         ret[n++] = "destroy";
     /* Also not in the table: delete is safe after a failed first plan, which created nothing, and
      * where the state holds nothing. */
     bool holds_nothing =
         !has_state(executor, "destroyed") && is_empty(executor) && !df_executor_is_busy(executor);
-    if (holds_nothing && role >= DF_ROLE_WRITE && n < MAX_WORDS)
+    if (holds_nothing && df_verbs_have(verbs, DF_VERBS_WRITE) && n < MAX_WORDS)
         ret[n++] = "delete";
     if (df_errored_is_kept(executor))
         n = hold_back(ret, n);
@@ -133,12 +136,10 @@ static const char *name_of(const cJSON *executor)
     return name ? name : "";
 }
 
-static int check_role(const char *what, enum df_role role, enum df_role least, struct df_err *err)
+static int check_verbs(const char *what, const cJSON *executor, df_verbs has, df_verbs needed,
+                       struct df_err *err)
 {
-    if (role >= least)
-        return 0;
-    return df_fail(err, DF_ERR_DENIED, "%s needs the role %s; yours is %s", what,
-                   df_role_name(least), df_role_name(role));
+    return df_verbs_require(has, needed, what, name_of(executor), err);
 }
 
 static int wrong_state(const cJSON *executor, const char *way_out, struct df_err *err)
@@ -165,12 +166,20 @@ static int destroyed_already(const cJSON *executor, struct df_err *err)
     return wrong_state(executor, words, err);
 }
 
-int df_executor_check_action(const cJSON *executor, enum df_action action, enum df_role role,
+df_verbs df_action_verb(enum df_action action)
+{
+    static const df_verbs needed[] = {
+        [DF_ACTION_PROVISION] = DF_VERB_APPLY, [DF_ACTION_DRY_RUN] = DF_VERB_PLAN,
+        [DF_ACTION_DESTROY] = DF_VERB_DESTROY, [DF_ACTION_STATE] = DF_VERB_STATE_WRITE,
+        [DF_ACTION_VALIDATE] = DF_VERB_PLAN,
+    };
+    return needed[action];
+}
+
+int df_executor_check_action(const cJSON *executor, enum df_action action, df_verbs verbs,
                              struct df_err *err)
 {
-    bool is_admins = action == DF_ACTION_DESTROY || action == DF_ACTION_STATE;
-    enum df_role least = is_admins ? DF_ROLE_ADMIN : DF_ROLE_WRITE;
-    if (check_role(df_action_name(action), role, least, err) < 0)
+    if (check_verbs(df_action_name(action), executor, verbs, df_action_verb(action), err) < 0)
         return -1;
     bool destroying = has_state(executor, "destroy");
     /* The request is queued behind a run that will change the state: do not check it now. */
@@ -186,9 +195,9 @@ int df_executor_check_action(const cJSON *executor, enum df_action action, enum 
     return 0;
 }
 
-int df_executor_check_edit(const cJSON *executor, enum df_role role, struct df_err *err)
+int df_executor_check_edit(const cJSON *executor, df_verbs verbs, struct df_err *err)
 {
-    if (check_role("edit", role, DF_ROLE_ADMIN, err) < 0)
+    if (check_verbs("edit", executor, verbs, DF_VERB_EDIT, err) < 0)
         return -1;
     if (df_executor_is_busy(executor))
         return wrong_state(executor, "wait for its run, or cancel it", err);
@@ -275,19 +284,20 @@ static int not_destroyed(const cJSON *executor, struct df_err *err)
     return wrong_state(executor, words, err);
 }
 
-int df_executor_check_delete(const cJSON *executor, enum df_role role, struct df_err *err)
+int df_executor_check_delete(const cJSON *executor, df_verbs verbs, struct df_err *err)
 {
-    enum df_role least = has_state(executor, "destroyed") ? DF_ROLE_ADMIN : DF_ROLE_WRITE;
-    if (check_role("delete", role, least, err) < 0)
+    df_verbs needed = DF_VERBS_WRITE | (has_state(executor, "destroyed") ? DF_VERB_DESTROY : 0);
+    if (check_verbs("delete", executor, verbs, needed, err) < 0)
         return -1;
     if (df_executor_is_busy(executor))
         return wrong_state(executor, "wait for its run, or cancel it", err);
     return is_empty(executor) ? 0 : not_destroyed(executor, err);
 }
 
-int df_executor_check_forget(const cJSON *executor, enum df_role role, struct df_err *err)
+int df_executor_check_forget(const cJSON *executor, df_verbs verbs, struct df_err *err)
 {
-    if (check_role("delete with forget", role, DF_ROLE_ADMIN, err) < 0)
+    df_verbs needed = DF_VERBS_WRITE | DF_VERB_DESTROY | DF_VERB_STATE_WRITE;
+    if (check_verbs("delete with forget", executor, verbs, needed, err) < 0)
         return -1;
     return df_executor_is_busy(executor)
                ? wrong_state(executor, "wait for its run, or cancel it", err)

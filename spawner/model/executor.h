@@ -1,5 +1,5 @@
 /*
- * executor.h - the pure decisions about an Executor: which role may do what in which state, and how
+ * executor.h - the pure decisions about an Executor: what whose verbs allow in which state, and how
  * a run's phase changes the state. docs/objects.md, "States", has both as tables. Thread rule: pure
  * functions, any thread.
  */
@@ -7,30 +7,33 @@
 #define DF_MODEL_EXECUTOR_H
 
 #include "common/json/json.h"
-#include "spawner/model/names.h"
+#include "spawner/model/verbs.h"
 
 /* The words of status.state and status.status. */
 #define DF_EXECUTOR_STATES "provision|provisioned|destroy|destroyed"
 #define DF_EXECUTOR_STATUSES "ready|refused|queued|in_progress|done|error|pending|unknown"
 
-/* May this role request a run with this action now? A busy executor queues further runs. DENIED:
- * the role is too low; CONFLICT, reason WrongState: the state does not allow it. */
-int df_executor_check_action(const cJSON *executor, enum df_action action, enum df_role role,
+/* The verb that a run with this action needs. */
+df_verbs df_action_verb(enum df_action action);
+
+/* May a caller with these verbs on the executor request a run with this action now? A busy executor
+ * queues further runs. DENIED: a verb lacks; CONFLICT, reason WrongState: the state does not allow
+ * it. */
+int df_executor_check_action(const cJSON *executor, enum df_action action, df_verbs verbs,
                              struct df_err *err) DF_MUST_CHECK;
 
-/* The actions that this role may request of the executor now (the table of states in
+/* The actions that these verbs allow to request of the executor now (the table of states in
  * docs/objects.md). At most 8; ends with NULL. Borrowed literals. An offered action is never
  * refused.
  * "execute" and "recreate" are a run with action provision, "dryrun" and "destroy" the runs of that
  * name; "edit" and "delete" change or remove the document; "cancel" ends the run that is queued,
  * under way or waiting for approval. */
-void df_executor_actions(const cJSON *executor, enum df_role role, const char *ret[9]);
+void df_executor_actions(const cJSON *executor, df_verbs verbs, const char *ret[9]);
 
-/* May the executor be changed, or deleted? DENIED: the role is too low. CONFLICT, reason
+/* May the executor be changed, or deleted? DENIED: a verb lacks. CONFLICT, reason
  * WrongState: the state does not allow it; the message says what to do. */
-int df_executor_check_edit(const cJSON *executor, enum df_role role,
-                           struct df_err *err) DF_MUST_CHECK;
-int df_executor_check_delete(const cJSON *executor, enum df_role role,
+int df_executor_check_edit(const cJSON *executor, df_verbs verbs, struct df_err *err) DF_MUST_CHECK;
+int df_executor_check_delete(const cJSON *executor, df_verbs verbs,
                              struct df_err *err) DF_MUST_CHECK;
 
 /* May a person replace its state now? CONFLICT WrongState while a run uses it. */
@@ -41,8 +44,8 @@ int df_executor_check_push(const cJSON *executor, struct df_err *err) DF_MUST_CH
  * during a run the change is made when that run ends without changing the state. Idempotent. */
 int df_executor_adopt(cJSON *executor, struct df_err *err) DF_MUST_CHECK;
 
-/* May it be deleted although its resources stay? Admins only, and not while it is busy. */
-int df_executor_check_forget(const cJSON *executor, enum df_role role,
+/* May it be deleted although its resources stay? Not while it is busy. */
+int df_executor_check_forget(const cJSON *executor, df_verbs verbs,
                              struct df_err *err) DF_MUST_CHECK;
 /* Is a run queued, under way or waiting for approval? */
 bool df_executor_is_busy(const cJSON *executor);

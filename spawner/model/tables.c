@@ -179,7 +179,7 @@ const struct df_field df_executor_spec[] = {
     {0},
 };
 
-static const char *const run_roles[] = {"write", "admin", NULL};
+static const char *const run_roles[] = {"read", "write", "admin", NULL};
 static const struct df_field executor_ref[] = {
     NAME("name", .flags = DF_REQUIRED), STRING("uid", 36), {0}};
 /* The members of the executor's source that a dry-run may override (overrides.h). */

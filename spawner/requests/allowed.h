@@ -10,8 +10,8 @@
 
 /* What a caller may do. */
 struct df_rights {
-    enum df_role action;    /* with executors and runs: destroy, change, approve */
-    enum df_role placement; /* with the pod */
+    df_verbs verbs;    /* with the executor and its runs */
+    enum df_role role; /* with what is not the executor's own: the pod, secrets, integrations */
 };
 
 /* Checks what differs from old, the document before the change; NULL: everything. The environment

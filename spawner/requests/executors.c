@@ -123,17 +123,33 @@ static int note_source(cJSON *doc, struct df_err *err)
     return df_json_set_str(status, "provisionedFrom", df_json_str(doc, "spec.source.url"), err);
 }
 
+/* Labels grant: whoever may only edit does not change who may what. */
+static int check_labels(const struct df_spawner *s, const cJSON *doc, const cJSON *old,
+                        df_verbs verbs, struct df_err *err)
+{
+    return df_grants_are_same(s->config->grants, old, doc)
+               ? 0
+               : df_verbs_require(verbs, DF_VERB_GRANT,
+                                  "metadata.labels: a change that leads to other grants of "
+                                  "auth.grants",
+                                  df_json_str(old, "metadata.name"), err);
+}
+
+/* Who may edit an executor may have its next run do anything with the secrets and integrations that
+ * are for it, so these are checked as for an admin. */
+/* Who may edit an executor may have its next run do anything with the secrets and integrations that
+ * are for it, so these are checked as for an admin. */
 int df_request_change_executor(struct df_spawner *s, const struct df_document_request *request,
                                const cJSON *old, bool confirmed, cJSON **ret, struct df_err *err)
 {
-    /* The role is that of an admin after the first check. */
     const cJSON *accepted = df_doc_is_refused(old) ? NULL : old;
     enum df_role role = request->role;
     cJSON *doc = request->doc;
-    if (df_executor_check_edit(old, role, err) < 0 || check_document(doc, old, err) < 0 ||
+    if (df_executor_check_edit(old, request->verbs, err) < 0 || check_document(doc, old, err) < 0 ||
+        check_labels(s, doc, old, request->verbs, err) < 0 ||
         df_allowed_executor(s, doc, accepted, role, err) < 0 ||
-        df_request_check_secrets(s, doc, role, NULL, err) < 0 ||
-        df_request_check_integrations(s, doc, role, NULL, err) < 0 ||
+        df_request_check_secrets(s, doc, DF_ROLE_ADMIN, NULL, err) < 0 ||
+        df_request_check_integrations(s, doc, DF_ROLE_ADMIN, NULL, err) < 0 ||
         df_executor_check_source(old, doc, confirmed, err) < 0 || carry_over(doc, old, err) < 0 ||
         note_source(doc, err) < 0 || raise_revision(s, doc, old, request->actor, err) < 0)
         return -1;
@@ -145,7 +161,7 @@ int df_request_change_executor(struct df_spawner *s, const struct df_document_re
 
 struct deletion {
     struct df_spawner *s;
-    enum df_role role;
+    df_verbs verbs;
     const struct df_forget *forget;
     const char *actor;
 };
@@ -168,7 +184,7 @@ static int check_deletion(const struct deletion *d, const cJSON *executor, struc
     DF_FREE char *label = df_strf(DF_LABEL_EXECUTOR "=%s", name);
     if (!label)
         return df_fail_oom(err);
-    return df_holdings_check_delete(d->s, executor, d->role, d->forget, err) < 0
+    return df_holdings_check_delete(d->s, executor, d->verbs, d->forget, err) < 0
                ? -1
                : df_store_each(d->s->store, DF_KIND_RUN, label, refuse_unfinished, NULL, err);
 }
@@ -187,21 +203,21 @@ static int set_deleting(cJSON *executor, void *arg, struct df_err *err)
     return df_label_set(executor, DF_LABEL_UNFINISHED, "true", err);
 }
 
-int df_request_mark_executor(struct df_spawner *s, const char *name, enum df_role role,
+int df_request_mark_executor(struct df_spawner *s, const char *name, df_verbs verbs,
                              const struct df_forget *forget, const char *actor, cJSON **ret,
                              struct df_err *err)
 {
-    struct deletion d = {s, role, forget, actor};
+    struct deletion d = {s, verbs, forget, actor};
     return df_store_modify(s->store, DF_KIND_EXECUTOR, name, set_deleting, &d, ret, err);
 }
 
-int df_request_delete_executor(struct df_spawner *s, const char *name, enum df_role role,
+int df_request_delete_executor(struct df_spawner *s, const char *name, df_verbs verbs,
                                const struct df_forget *forget, const char *actor,
                                struct df_err *err)
 {
     DF_JSON cJSON *executor = NULL;
     struct df_err later = {0};
-    if (df_request_mark_executor(s, name, role, forget, actor, &executor, err) < 0)
+    if (df_request_mark_executor(s, name, verbs, forget, actor, &executor, err) < 0)
         return -1;
     /* The mark has woken the control loop, which continues until everything is removed. */
     if (df_purge_executor(s, executor, NULL, &later) < 0)

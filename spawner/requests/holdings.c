@@ -83,10 +83,10 @@ static int check_version(struct df_spawner *s, const cJSON *executor, int64_t wa
                                 name, (long long)newest, (long long)wanted);
 }
 
-static int check_forget(struct df_spawner *s, const cJSON *executor, enum df_role role,
+static int check_forget(struct df_spawner *s, const cJSON *executor, df_verbs verbs,
                         const struct df_forget *forget, struct df_err *err)
 {
-    if (df_executor_check_forget(executor, role, err) < 0 || check_errored(s, executor, err) < 0)
+    if (df_executor_check_forget(executor, verbs, err) < 0 || check_errored(s, executor, err) < 0)
         return -1;
     if (!is_managed(executor) || !df_json_str(executor, "metadata.uid"))
         return 0;
@@ -97,11 +97,11 @@ static int check_forget(struct df_spawner *s, const cJSON *executor, enum df_rol
 
 /* A lock of somebody who is gone and a state that nobody can read are no reason to keep the
  * executor. A refusal of the checks counts, a failure of theirs does not. */
-static int check_abandon(struct df_spawner *s, const cJSON *executor, enum df_role role,
+static int check_abandon(struct df_spawner *s, const cJSON *executor, df_verbs verbs,
                          const struct df_forget *forget, struct df_err *err)
 {
     struct df_err why = {0};
-    if (df_executor_check_forget(executor, role, err) < 0)
+    if (df_executor_check_forget(executor, verbs, err) < 0)
         return -1;
     bool is_stored_here = is_managed(executor) && df_json_str(executor, "metadata.uid");
     if ((check_errored(s, executor, &why) < 0 ||
@@ -111,15 +111,15 @@ static int check_abandon(struct df_spawner *s, const cJSON *executor, enum df_ro
     return 0;
 }
 
-int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, enum df_role role,
+int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, df_verbs verbs,
                              const struct df_forget *forget, struct df_err *err)
 {
     struct df_state_holdings found;
     struct df_err why = {0};
     if (forget)
-        return forget->abandon ? check_abandon(s, executor, role, forget, err)
-                               : check_forget(s, executor, role, forget, err);
-    bool may = df_executor_check_delete(executor, role, &why) == 0;
+        return forget->abandon ? check_abandon(s, executor, verbs, forget, err)
+                               : check_forget(s, executor, verbs, forget, err);
+    bool may = df_executor_check_delete(executor, verbs, &why) == 0;
     bool would_list = may || (why.cls == DF_ERR_CONFLICT && !df_executor_is_busy(executor));
     if (would_list) {
         if (read_holdings(s, executor, &found, err) < 0)

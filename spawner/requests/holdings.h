@@ -18,7 +18,7 @@ struct df_forget {
  * holds the state's lock, or whoever holds it (abandon). DENIED; CONFLICT WrongState names the
  * resources, or that an errored state is kept, and what to do; CONFLICT
  * PreconditionFailed if the state has another version now. */
-int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, enum df_role role,
+int df_holdings_check_delete(struct df_spawner *s, const cJSON *executor, df_verbs verbs,
                              const struct df_forget *forget, struct df_err *err) DF_MUST_CHECK;
 
 #endif

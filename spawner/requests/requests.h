@@ -18,7 +18,7 @@
 struct df_run_request {
     const cJSON *body;  /* {action, variables, arguments, autoApprove}, secrets (steps/sealed.h) */
     const cJSON *marks; /* labels and annotations of the service, or NULL */
-    enum df_role role;  /* of the caller */
+    struct df_rights rights; /* of the caller */
     const char *actor;
 };
 int df_request_create_run(struct df_spawner *s, const char *executor,
@@ -31,8 +31,8 @@ int df_request_number_run(struct df_spawner *s, const cJSON *run, const cJSON *s
                           struct df_err *err) DF_MUST_CHECK;
 /* What a person says about a run that waits for approval. */
 struct df_decision {
-    bool approves; /* else the run is discarded */
-    enum df_role role;
+    bool approves;  /* else the run is discarded */
+    df_verbs verbs; /* on its executor */
     const char *actor;
     const char *reason; /* or NULL */
     const char *plan;   /* status.planDigest of what was looked at; NULL: not said */
@@ -51,9 +51,8 @@ int df_request_check_decision(struct df_spawner *s, const cJSON *run, const stru
 int df_request_add_approval(cJSON *run, const struct df_decision *d, int64_t required,
                             bool *ret_decides, struct df_err *err) DF_MUST_CHECK;
 /* Cancels a run. CONFLICT WrongState if it is final. Repeating it is success. */
-int df_request_cancel_run(struct df_spawner *s, const char *run, enum df_role role,
-                          const char *actor, const char *why, cJSON **ret,
-                          struct df_err *err) DF_MUST_CHECK;
+int df_request_cancel_run(struct df_spawner *s, const char *run, df_verbs verbs, const char *actor,
+                          const char *why, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 
 /* ---- executors ---- */
 
@@ -63,6 +62,7 @@ struct df_document_request {
     const cJSON *marks; /* as above */
     enum df_role role;  /* of the caller */
     const char *actor;
+    df_verbs verbs; /* of the caller, on what is changed */
 };
 
 /* Stores a new executor. DENIED SecretNotAllowed as in secrets.h, IntegrationNotAllowed as in
@@ -70,8 +70,9 @@ struct df_document_request {
 int df_request_create_executor(struct df_spawner *s, const struct df_document_request *request,
                                cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Stores the request's doc as the next version of old, which was just read, and another spec as the
- * next revision. confirmed: the change to another source is intended (model.h). DENIED
- * SecretNotAllowed as in secrets.h. CONFLICT Conflict: old is not the newest version any more. */
+ * next revision. confirmed: the change to another source is intended (model.h). A change of labels
+ * that leads to other grants needs the verb grant. DENIED SecretNotAllowed as in secrets.h. CONFLICT
+ * Conflict: old is not the newest version any more. */
 int df_request_change_executor(struct df_spawner *s, const struct df_document_request *request,
                                const cJSON *old, bool confirmed, cJSON **ret,
                                struct df_err *err) DF_MUST_CHECK;
@@ -79,12 +80,12 @@ int df_request_change_executor(struct df_spawner *s, const struct df_document_re
  * forbids that or has resources (df_holdings_check_delete), or runs are unfinished. forget: NULL,
  * or the resources are left behind on purpose. The control loop removes later what cannot be
  * removed now. */
-int df_request_delete_executor(struct df_spawner *s, const char *name, enum df_role role,
+int df_request_delete_executor(struct df_spawner *s, const char *name, df_verbs verbs,
                                const struct df_forget *forget, const char *actor,
                                struct df_err *err) DF_MUST_CHECK;
 /* Its first half: the same refusals, and the mark with which the deletion is sure. *ret: the marked
  * executor, which the caller deletes, and then removes with df_purge_executor(). */
-int df_request_mark_executor(struct df_spawner *s, const char *name, enum df_role role,
+int df_request_mark_executor(struct df_spawner *s, const char *name, df_verbs verbs,
                              const struct df_forget *forget, const char *actor, cJSON **ret,
                              struct df_err *err) DF_MUST_CHECK;
 

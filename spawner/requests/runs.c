@@ -14,14 +14,6 @@
 #include "spawner/steps/errored.h"
 #include "spawner/steps/sealed.h"
 
-static int check_role(enum df_role role, enum df_role least, const char *what, struct df_err *err)
-{
-    if (role >= least)
-        return 0;
-    return df_fail(err, DF_ERR_DENIED, "%s needs the role %s; yours is %s", what,
-                   df_role_name(least), df_role_name(role));
-}
-
 /* One that was deleted with kubectl waits until it holds nothing: what leads there, an admin's,
  * still runs. Its spec may be edited meanwhile. */
 static int not_being_deleted(const cJSON *executor, enum df_action action, struct df_err *err)
@@ -58,11 +50,11 @@ static int take_number(cJSON *executor, void *arg, struct df_err *err)
     cJSON *status = df_json_object_at(executor, "status");
     if (df_check_alloc(status, err) < 0 || not_being_deleted(executor, n->action, err) < 0 ||
         df_executor_check_accepted(executor, err) < 0 ||
-        df_executor_check_action(executor, n->action, n->rights->action, err) < 0 ||
+        df_executor_check_action(executor, n->action, n->rights->verbs, err) < 0 ||
         df_errored_check_run(executor, n->run, err) < 0 ||
-        df_approval_check_run(&n->s->config->approval, n->run, executor, n->rights->action, err) <
-            0 ||
-        df_allowed_run(n->s, n->run, executor, n->rights->placement, err) < 0 ||
+        df_approval_check_run(&n->s->config->approval, n->run, executor,
+                              df_verbs_role(n->rights->verbs), err) < 0 ||
+        df_allowed_run(n->s, n->run, executor, n->rights->role, err) < 0 ||
         df_new_run_check(n->s->config, n->run, executor, err) < 0 ||
         df_platform_check_run(n->run, n->secrets, executor, err) < 0)
         return -1;
@@ -117,15 +109,14 @@ int df_request_number_run(struct df_spawner *s, const cJSON *run, const cJSON *s
 /* Returns 0; 1 if the name is taken by a run of somebody else: the caller tries the next number.
  * The secrets are in the vault before the run is stored. */
 static int create_numbered(struct df_spawner *s, cJSON *run, const cJSON *secrets,
-                           enum df_role role, cJSON **ret, struct df_err *err)
+                           const struct df_rights *rights, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *owner = NULL;
-    const struct df_rights rights = {.action = role, .placement = role};
+    const char *role = df_role_name(df_verbs_role(rights->verbs));
     struct df_err why = {0};
     int64_t number = 0;
-    if (df_request_number_run(s, run, secrets, &rights, &owner, &number, err) < 0 ||
-        df_json_set_str(df_json_object_at(run, "spec"), "requestedRole", df_role_name(role), err) <
-            0 ||
+    if (df_request_number_run(s, run, secrets, rights, &owner, &number, err) < 0 ||
+        df_json_set_str(df_json_object_at(run, "spec"), "requestedRole", role, err) < 0 ||
         df_new_run_name(run, owner, number, err) < 0 ||
         df_new_run_number(s->config, run, owner, number, err) < 0 ||
         df_sealed_put(s, run, secrets, err) < 0)
@@ -163,11 +154,12 @@ static int check_cli_config(const struct df_spawner *s, const cJSON *secrets, st
 }
 
 /* A variable may decide which program a step starts, with the secrets of the executor. */
-static int check_environment(const struct df_spawner *s, const cJSON *secrets, enum df_role role,
+static int check_environment(const struct df_spawner *s, const cJSON *secrets, df_verbs verbs,
                              struct df_err *err)
 {
     const struct df_config *config = s->config;
-    if (role >= DF_ROLE_ADMIN || config->embedded)
+    char yours[DF_VERBS_TEXT];
+    if (df_verbs_have(verbs, DF_VERB_EDIT) || config->embedded)
         return 0;
     const char *name =
         df_model_admins_variable(df_json_at(secrets, "environment"),
@@ -175,11 +167,12 @@ static int check_environment(const struct df_spawner *s, const cJSON *secrets, e
     if (!name)
         return 0;
     return df_fail(err, DF_ERR_DENIED,
-                   "secrets.environment: %.64s in a run needs the role admin; yours is %s: it may "
+                   "secrets.environment: %.64s in a run needs the role admin, or the verb edit; "
+                   "yours is %s: it may "
                    "change what the step starts, or where its credentials go. An admin can run "
                    "this, store it in spec.environment of the executor, or name it in "
                    "caller.environment of the service's configuration",
-                   name, df_role_name(role));
+                   name, df_verbs_say(verbs, yours));
 }
 
 int df_request_create_run(struct df_spawner *s, const char *executor,
@@ -190,11 +183,11 @@ int df_request_create_run(struct df_spawner *s, const char *executor,
     int result = 1;
     if (df_new_run(executor, request->body, request->marks, request->actor, &run, err) < 0 ||
         (secrets && df_model_check_secrets(secrets, err) < 0) ||
-        check_environment(s, secrets, request->role, err) < 0 ||
+        check_environment(s, secrets, request->rights.verbs, err) < 0 ||
         check_cli_config(s, secrets, err) < 0 || check_redirects(s, executor, secrets, err) < 0)
         return -1;
     for (int i = 0; i < NAMES_TRIED && result > 0; i++)
-        result = create_numbered(s, run, secrets, request->role, &stored, err);
+        result = create_numbered(s, run, secrets, &request->rights, &stored, err);
     if (result > 0)
         return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyExists",
                               "the next %d names of runs of %s are taken", NAMES_TRIED, executor);
@@ -213,22 +206,27 @@ static int wrong_state(const cJSON *run, const char *why, struct df_err *err)
                           df_json_str(run, "metadata.name"), df_run_phase(run), why);
 }
 
-/* Approving a plan that destroys needs the right to destroy. Checks the same version that is
+/* Approving a plan that destroys needs the verb to destroy. Checks the same version that is
  * written, because the plan may have just arrived. */
-static int check_role_of_decider(const cJSON *run, const struct df_decision *d, struct df_err *err)
+static int check_verbs_of_decider(const cJSON *run, const struct df_decision *d, struct df_err *err)
 {
     const char *name = df_json_str(run, "metadata.name");
-    if (!d->approves || !df_run_needs_admin(run) || d->role >= DF_ROLE_ADMIN)
-        return check_role(d->role, DF_ROLE_WRITE,
-                          d->approves ? "approving a run" : "discarding a run", err);
-    if (df_streq(df_json_str(run, "spec.action"), df_action_name(DF_ACTION_DESTROY)))
-        return check_role(d->role, DF_ROLE_ADMIN, "approving this run", err);
-    return df_fail(
-        err, DF_ERR_DENIED,
+    const char *executor = df_json_str(run, "spec.executorRef.name");
+    bool is_destroy = df_streq(df_json_str(run, "spec.action"), df_action_name(DF_ACTION_DESTROY));
+    char yours[DF_VERBS_TEXT];
+    if (!d->approves || !df_run_needs_admin(run))
+        return df_verbs_require(d->verbs, DF_VERB_APPROVE,
+                                d->approves ? "approving a run" : "discarding a run", executor,
+                                err);
+    if (is_destroy || df_verbs_have(d->verbs, DF_VERB_APPROVE | DF_VERB_DESTROY))
+        return df_verbs_require(d->verbs, DF_VERB_APPROVE | DF_VERB_DESTROY, "approving this run",
+                                executor, err);
+    return df_fail_reason(
+        err, DF_ERR_DENIED, "Forbidden",
         "the plan of %s destroys or forgets everything that executor %s holds: approving it needs "
-        "the role admin, as a destroy does; yours is %s. An admin can approve it, you "
-        "can discard it (dayfly discard %s)",
-        name, df_json_str(run, "spec.executorRef.name"), df_role_name(d->role), name);
+        "the role admin, as a destroy does; yours is %s. Who has the verbs approve and destroy "
+        "there can approve it, you can discard it (dayfly discard %s)",
+        name, executor, df_verbs_say(d->verbs, yours), name);
 }
 
 int df_request_check_decision(struct df_spawner *s, const cJSON *run, const struct df_decision *d,
@@ -237,7 +235,7 @@ int df_request_check_decision(struct df_spawner *s, const cJSON *run, const stru
     const struct df_approval_rules *rules = &s->config->approval;
     DF_SHARED const cJSON *executor = NULL;
     *ret_required = 1;
-    if (check_role_of_decider(run, d, err) < 0)
+    if (check_verbs_of_decider(run, d, err) < 0)
         return -1;
     if (!d->approves)
         return 0;
@@ -337,11 +335,11 @@ static int set_cancel(cJSON *run, void *arg, struct df_err *err)
     return df_json_set(df_json_object_at(run, "spec"), "cancel", note, err);
 }
 
-int df_request_cancel_run(struct df_spawner *s, const char *run, enum df_role role,
-                          const char *actor, const char *why, cJSON **ret, struct df_err *err)
+int df_request_cancel_run(struct df_spawner *s, const char *run, df_verbs verbs, const char *actor,
+                          const char *why, cJSON **ret, struct df_err *err)
 {
     struct cancel r = {why, actor};
-    if (check_role(role, DF_ROLE_WRITE, "canceling a run", err) < 0)
+    if (df_verbs_require(verbs, DF_VERB_CANCEL, "canceling a run", NULL, err) < 0)
         return -1;
     return df_store_modify(s->store, DF_KIND_RUN, run, set_cancel, &r, ret, err);
 }

@@ -127,7 +127,8 @@ int df_sealed_check(struct df_spawner *s, const cJSON *task, const cJSON *doc, s
         return 0;
     if (df_store_look_for(s->store, DF_KIND_RUN, of ? of : "", &run, err) < 0)
         return -1;
-    if (!df_streq(df_json_str(run, "spec.requestedRole"), df_role_name(DF_ROLE_WRITE)))
+    const char *role = df_json_str(run, "spec.requestedRole");
+    if (!role || df_streq(role, df_role_name(DF_ROLE_ADMIN)))
         return 0;
     for (size_t i = 0; !name && i < DF_ARRAY_SIZE(own); i++)
         name = df_model_foreign_variable(given, df_json_at(doc, own[i]), named);
@@ -135,7 +136,7 @@ int df_sealed_check(struct df_spawner *s, const cJSON *task, const cJSON *doc, s
         return 0;
     return df_fail_reason(err, DF_ERR_USER, "InvalidStep",
                           "secrets.environment: %.64s of the run would replace or change "
-                          "credentials that the executor has itself, and the role write may not: "
+                          "credentials that the executor has itself, and only the role admin may: "
                           "run it without, or let an admin name the variable in caller.environment "
                           "of the service's configuration",
                           name);

@@ -153,6 +153,9 @@ static inline int df_store_look_by_uid(struct df_store *s, enum df_kind kind, co
     return s->ops->look_by_uid(s, kind, uid, ret, err);
 }
 
+/* The NOT_FOUND of df_store_look(). Always -1. */
+int df_store_fail_absent(enum df_kind kind, const char *key, struct df_err *err);
+
 /* The same three for a caller that changes the document, or keeps it long. */
 int df_store_get(struct df_store *s, enum df_kind kind, const char *name, cJSON **ret,
                  struct df_err *err);

@@ -64,7 +64,7 @@ static void change(const cJSON *executor, const cJSON *run)
     DF_JSON cJSON *once = cJSON_Duplicate(copy, true);
     if (df_executor_follow_run(copy, run, false, NULL) != first || !df_json_equal(once, copy))
         abort();
-    df_executor_actions(copy, DF_ROLE_ADMIN, words);
+    df_executor_actions(copy, DF_VERBS_ADMIN, words);
     (void)df_run_first_action(run, executor);
 }
 

@@ -384,9 +384,10 @@ static inline cJSON *make_run(struct world *w, const char *executor, const char 
     DF_JSON cJSON *request = json(body);
     cJSON *run = NULL;
     struct df_err err = {0};
-    if (df_request_create_run(&w->s, executor,
-                              &(struct df_run_request){request, NULL, DF_ROLE_ADMIN, "tester"},
-                              &run, &err) < 0)
+    if (df_request_create_run(
+            &w->s, executor,
+            &(struct df_run_request){request, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "tester"},
+            &run, &err) < 0)
         fail_msg("%s", err.message);
     return run;
 }
@@ -622,10 +623,10 @@ static void report(const struct runner *r, const char *body)
 #define APPLIED "{'exitCode':0,'reason':'Applied'}"
 
 /* As POST /v1/runs/{name}/approve or …/discard. */
-static inline int decide(struct world *w, const char *run, bool approves, enum df_role role,
+static inline int decide(struct world *w, const char *run, bool approves, df_verbs verbs,
                          const char *actor, struct df_err *err)
 {
-    const struct df_decision d = {.approves = approves, .role = role, .actor = actor};
+    const struct df_decision d = {.approves = approves, .verbs = verbs, .actor = actor};
     return df_request_decide(&w->s, run, &d, NULL, err);
 }
 

@@ -38,10 +38,12 @@ static void an_executor_that_is_no_valid_document_is_refused_until_it_is_mended(
     await_condition(w, DF_KIND_EXECUTOR, "net", "Failed", "True", "InvalidDocument");
     DF_JSON cJSON *body = json("{'action':'provision'}");
     struct df_err err = {0};
-    assert_int_equal(df_request_create_run(
-                         &w->s, "net",
-                         &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "tester"}, NULL, &err),
-                     -1);
+    assert_int_equal(
+        df_request_create_run(
+            &w->s, "net",
+            &(struct df_run_request){body, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "tester"}, NULL,
+            &err),
+        -1);
     assert_string_equal(err.reason, "WrongState");
     assert_non_null(strstr(err.message, "spec.source.url"));
     patch(w, DF_KIND_EXECUTOR, "net", "spec", "source", "{'url':'file:///nowhere'}");
@@ -217,18 +219,20 @@ static void who_writes_a_resource_chooses_no_pod(void **state)
     assert_value(w, DF_KIND_EXECUTOR, "evil-2", "status.status", "refused");
     DF_JSON cJSON *body = json("{'action':'provision'}");
     struct df_err err = {0};
-    assert_int_equal(df_request_create_run(
-                         &w->s, "evil-2",
-                         &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "tester"}, NULL, &err),
-                     -1);
+    assert_int_equal(
+        df_request_create_run(
+            &w->s, "evil-2",
+            &(struct df_run_request){body, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "tester"}, NULL,
+            &err),
+        -1);
     assert_string_equal(err.reason, "WrongState");
     /* An admin who sends it by REST takes it over. */
     DF_JSON cJSON *old = get(w, DF_KIND_EXECUTOR, "evil-2");
     DF_JSON cJSON *doc = json("{'metadata':{'name':'evil-2'},'spec':" EXECUTOR(TEMPLATE) "}");
     err = (struct df_err){0};
-    if (df_request_change_executor(&w->s,
-                                   &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "ann"},
-                                   old, false, NULL, &err) < 0)
+    if (df_request_change_executor(
+            &w->s, &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "ann", DF_VERBS_ADMIN},
+            old, false, NULL, &err) < 0)
         fail_msg("%s", err.message);
     assert_value(w, DF_KIND_EXECUTOR, "evil-2", "status.status", "ready");
     run(w, "evil-2", ASKING);
@@ -352,7 +356,7 @@ static void a_run_of_an_unknown_action_ends_after_its_step_that_is_under_way(voi
     run(w, "net", AUTO);
     struct runner r = claim(w, "net-1-plan");
     patch(w, DF_KIND_RUN, "net-1", "spec", "action", "'dance'");
-    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "ann", NULL, NULL, NULL),
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_VERBS_WRITE, "ann", NULL, NULL, NULL),
                      0);
     await_cancel(w, "net-1-plan");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-2-plan"));

@@ -114,20 +114,20 @@ static void an_executor_that_is_being_deleted_takes_what_ends_it_and_no_other_ru
 {
     static const struct {
         const char *body;
-        enum df_role role;
+        struct df_rights rights;
         bool is_taken;
     } cases[] = {
-        {"{'action':'provision'}", DF_ROLE_ADMIN, false},
-        {"{'action':'dry-run'}", DF_ROLE_WRITE, false},
-        {"{'action':'state','command':['rm','a.b']}", DF_ROLE_ADMIN, true},
-        {"{'action':'destroy'}", DF_ROLE_ADMIN, true},
+        {"{'action':'provision'}", {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, false},
+        {"{'action':'dry-run'}", {DF_VERBS_WRITE, DF_ROLE_WRITE}, false},
+        {"{'action':'state','command':['rm','a.b']}", {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, true},
+        {"{'action':'destroy'}", {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, true},
     };
     struct world *w = *state;
     begin_to_delete(w);
     await_deleting(w);
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_JSON cJSON *body = json(cases[i].body);
-        const struct df_run_request request = {body, NULL, cases[i].role, "tester"};
+        const struct df_run_request request = {body, NULL, cases[i].rights, "tester"};
         struct df_err err = {0};
         bool is_taken = df_request_create_run(&w->s, "net", &request, NULL, &err) == 0;
         if (is_taken != cases[i].is_taken)

@@ -55,7 +55,7 @@ static void it_is_paused_until_somebody_decides_and_keeps_who_that_was(void **st
     await_phase(w, "WaitingApproval");
     assert_conditions(w, "True/WaitingApproval", "False/WaitingApproval", "False/WaitingApproval");
     assert_int_equal(phase_of(w), DF_TASK_PHASE_PAUSED);
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "ann", NULL), 0);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", NULL), 0);
     struct runner r = claim(w, "net-1-apply");
     report(&r, APPLIED);
     await_phase(w, "Succeeded");
@@ -75,7 +75,7 @@ static void it_ends_with_its_plan_and_a_decision_that_comes_later_changes_nothin
     await_phase(w, "Failed");
     assert_conditions(w, "False/PlanExpired", "False/PlanExpired", "True/PlanExpired");
     assert_int_equal(df_reason_fault("PlanExpired"), DF_FAULT_USER);
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "ann", &err), -1);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", &err), -1);
     assert_string_equal(err.reason, "WrongState");
     await_settled(w);
     assert_conditions(w, "False/PlanExpired", "False/PlanExpired", "True/PlanExpired");
@@ -133,11 +133,11 @@ static void two_people_approve_and_the_first_alone_decides_nothing(void **state)
 {
     struct world *w = *state;
     ask_two(w);
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "ann", NULL), 0);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", NULL), 0);
     await_value(w, DF_KIND_RUN, "net-1", "status.message", "1 of 2 approvals: approved by ann");
     assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
     assert_value(w, DF_KIND_RUN, "net-1", "spec.decision", "");
-    const struct df_decision bob = {true, DF_ROLE_WRITE, "bob", "CHG-1", NULL};
+    const struct df_decision bob = {true, DF_VERBS_WRITE, "bob", "CHG-1", NULL};
     assert_int_equal(df_request_decide(&w->s, "net-1", &bob, NULL, NULL), 0);
     struct runner r = claim(w, "net-1-apply");
     report(&r, APPLIED);
@@ -154,7 +154,7 @@ static void nobody_approves_twice(void **state)
     struct world *w = *state;
     ask_two(w);
     for (int i = 0; i < 3; i++)
-        assert_int_equal(decide(w, "net-1", true, DF_ROLE_ADMIN, "ann", NULL), 0);
+        assert_int_equal(decide(w, "net-1", true, DF_VERBS_ADMIN, "ann", NULL), 0);
     await_value(w, DF_KIND_RUN, "net-1", "status.message", "1 of 2 approvals: approved by ann");
     assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
     assert_value(w, DF_KIND_RUN, "net-1", "spec.decision", "");
@@ -165,7 +165,7 @@ static void one_of_several_approvers_has_a_name(void **state)
     struct world *w = *state;
     struct df_err err = {0};
     ask_two(w);
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_ADMIN, DF_STAMP_NOBODY, &err), -1);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_ADMIN, DF_STAMP_NOBODY, &err), -1);
     assert_string_equal(err.reason, "UnknownApprover");
 }
 
@@ -173,8 +173,8 @@ static void one_person_discards_what_others_have_approved(void **state)
 {
     struct world *w = *state;
     ask_two(w);
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "ann", NULL), 0);
-    assert_int_equal(decide(w, "net-1", false, DF_ROLE_WRITE, "bob", NULL), 0);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", NULL), 0);
+    assert_int_equal(decide(w, "net-1", false, DF_VERBS_WRITE, "bob", NULL), 0);
     await_phase(w, "Discarded");
     DF_JSON cJSON *apply = get(w, DF_KIND_TASK_ACTION, "net-1-apply");
     assert_null(apply);
@@ -205,7 +205,7 @@ static void an_approval_of_another_plan_is_refused(void **state)
     struct df_err err = {0};
     ask(w);
     await_phase(w, "WaitingApproval");
-    const struct df_decision d = {true, DF_ROLE_ADMIN, "ann", NULL, "0123"};
+    const struct df_decision d = {true, DF_VERBS_ADMIN, "ann", NULL, "0123"};
     assert_int_equal(df_request_decide(&w->s, "net-1", &d, NULL, &err), -1);
     assert_string_equal(err.reason, "PlanChanged");
     assert_value(w, DF_KIND_RUN, "net-1", "spec.decision", "");

@@ -309,6 +309,42 @@ static void an_account_that_is_listed_has_its_role(void **state)
     assert_int_equal(caller.role, DF_ROLE_WRITE);
 }
 
+static void an_account_has_the_verbs_of_grants_that_name_it_and_of_its_role(void **state)
+{
+    static const struct {
+        const char *account;
+        df_verbs all;
+        size_t some;
+        enum df_role role;
+    } cases[] = {
+        {"ci", DF_VERBS_WRITE | DF_VERB_EDIT, 1, DF_ROLE_WRITE},
+        {"bot", DF_VERB_EDIT, 1, DF_ROLE_NONE},
+        {"net", 0, 1, DF_ROLE_NONE},
+        {"other", 0, 0, DF_ROLE_NONE},
+    };
+    struct world *w = *state;
+    DF_JSON cJSON *accounts = json("{'infra/ci':'write'}");
+    DF_JSON cJSON *grants =
+        json("{'a':{'to':{'serviceAccounts':['infra/bot','infra/ci']},'on':{'all':true},'verbs':"
+             "['edit']},'b':{'to':{'serviceAccounts':['infra/bot','infra/ci','infra/net'],'users':["
+             "'infra/other']},'on':{'names':['net']},'preset':'read'}}");
+    assert_int_equal(df_grants_check(grants, NULL), 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        const struct pod pod = {"infra", NULL, NULL, cases[i].account, NULL, "dayfly", 10, 3600};
+        DF_FREE char *token = token_of_pod(&pod, "");
+        struct df_caller caller = {0};
+        struct df_err err = {0};
+        bool is_somebody = cases[i].all || cases[i].some;
+        assert_int_equal(df_auth_account(accounts, grants, w->s.claims, token, &caller, &err),
+                         is_somebody ? 0 : -1);
+        assert_int_equal(caller.granted.all, cases[i].all);
+        assert_int_equal(caller.granted.some_count, cases[i].some);
+        assert_int_equal(caller.role, cases[i].role);
+        assert_true(is_somebody || strstr(err.message, "infra/other is neither in"));
+        df_caller_free(&caller);
+    }
+}
+
 static void any_other_account_or_audience_is_refused(void **state)
 {
 #define FIFTY "a-name-that-is-allowed-and-longer-than-what-trails"
@@ -355,6 +391,7 @@ int main(void)
         TEST(a_step_of_the_local_engine_takes_no_token_of_a_pod),
         TEST(the_keys_may_lie_in_a_file),
         TEST(an_account_that_is_listed_has_its_role),
+        TEST(an_account_has_the_verbs_of_grants_that_name_it_and_of_its_role),
         TEST(any_other_account_or_audience_is_refused),
     };
     return cmocka_run_group_tests(tests, make_keys, free_keys);

@@ -34,9 +34,9 @@ static void a_run_that_needs_approval_waits_for_it(void **state)
     begin_planned(w);
     await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "pending");
     DF_JSON cJSON *doc = NULL;
-    const struct df_decision d = {.approves = true, .role = DF_ROLE_WRITE, .actor = "ann"};
+    const struct df_decision d = {.approves = true, .verbs = DF_VERBS_WRITE, .actor = "ann"};
     assert_int_equal(df_request_decide(&w->s, "net-1", &d, &doc, NULL), 0);
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "ann", NULL), 0);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", NULL), 0);
     play_apply(w, "net-1-apply");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
     assert_value(w, DF_KIND_RUN, "net-1", "status.approvedBy", "ann");
@@ -51,7 +51,7 @@ static void a_discarded_run_is_not_applied_and_its_plan_is_gone(void **state)
     int64_t size = 0;
     assert_int_equal(df_blob_size(w->s.blobs, key, &size, NULL), 0);
     assert_true(size > 0);
-    assert_int_equal(decide(w, "net-1", false, DF_ROLE_WRITE, "bob", NULL), 0);
+    assert_int_equal(decide(w, "net-1", false, DF_VERBS_WRITE, "bob", NULL), 0);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Discarded");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-1-apply"));
     while (size > 0) { /* it goes when the run's end is durable */
@@ -156,10 +156,12 @@ static void a_request_for_a_run_is_checked(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(bad); i++) {
         DF_JSON cJSON *body = json(bad[i].body), *made = NULL;
         struct df_err err = {0};
-        assert_int_equal(df_request_create_run(
-                             &w->s, "net", &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "t"},
-                             &made, &err),
-                         -1);
+        assert_int_equal(
+            df_request_create_run(
+                &w->s, "net",
+                &(struct df_run_request){body, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "t"}, &made,
+                &err),
+            -1);
         assert_int_equal(err.cls, DF_ERR_USER);
         if (!strstr(err.message, bad[i].names))
             fail_msg("%s: %s", bad[i].body, err.message);
@@ -173,25 +175,28 @@ static void who_may_not_is_denied(void **state)
     struct df_err err = {0};
     DF_JSON cJSON *body = json(ASKING), *destroy = json("{'action':'destroy'}"), *made = NULL;
     make_executor(w, "net", "");
-    assert_int_equal(df_request_create_run(&w->s, "net",
-                                           &(struct df_run_request){body, NULL, DF_ROLE_READ, "t"},
-                                           &made, &err),
+    assert_int_equal(df_request_create_run(
+                         &w->s, "net",
+                         &(struct df_run_request){body, NULL, {DF_VERBS_READ, DF_ROLE_READ}, "t"},
+                         &made, &err),
                      -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
-    assert_int_equal(
-        df_request_create_run(
-            &w->s, "net", &(struct df_run_request){destroy, NULL, DF_ROLE_WRITE, "t"}, &made, &err),
-        -1);
+    assert_int_equal(df_request_create_run(&w->s, "net",
+                                           &(struct df_run_request){
+                                               destroy, NULL, {DF_VERBS_WRITE, DF_ROLE_WRITE}, "t"},
+                                           &made, &err),
+                     -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
     run(w, "net", ASKING);
-    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_READ, "t", NULL, NULL, &err),
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_VERBS_READ, "t", NULL, NULL, &err),
                      -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_READ, "t", &err), -1);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_READ, "t", &err), -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
-    assert_int_equal(df_request_create_run(&w->s, "nil",
-                                           &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "t"},
-                                           &made, &err),
+    assert_int_equal(df_request_create_run(
+                         &w->s, "nil",
+                         &(struct df_run_request){body, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "t"},
+                         &made, &err),
                      -1);
     assert_int_equal(err.cls, DF_ERR_NOT_FOUND);
 }
@@ -202,13 +207,13 @@ static void a_decision_is_taken_once_and_only_when_asked_for(void **state)
     struct df_err err = {0};
     make_executor(w, "net", "");
     run(w, "net", ASKING);
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "t", &err), -1);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "t", &err), -1);
     assert_string_equal(err.reason, "WrongState");
     start(w);
     play_plan(w, "net-1", "net-1-plan");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "t", NULL), 0);
-    assert_int_equal(decide(w, "net-1", false, DF_ROLE_WRITE, "t", &err), -1);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "t", NULL), 0);
+    assert_int_equal(decide(w, "net-1", false, DF_VERBS_WRITE, "t", &err), -1);
     assert_string_equal(err.reason, "WrongState");
 }
 
@@ -288,13 +293,13 @@ static void a_run_does_not_wait_for_a_dry_run_and_a_deletion_does(void **state)
     report(&r, NOTHING_TO_DO);
     await_value(w, DF_KIND_RUN, "net-2", "status.phase", "Succeeded");
     await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "done");
-    assert_int_equal(df_request_mark_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "ann", NULL, &err),
-                     -1);
+    assert_int_equal(
+        df_request_mark_executor(&w->s, "net", DF_VERBS_ADMIN, NULL, "ann", NULL, &err), -1);
     assert_non_null(strstr(err.message, "executor net has unfinished runs"));
     report(&dry, NOTHING_TO_DO);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
-    assert_int_equal(df_request_mark_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "ann", NULL, &err),
-                     0);
+    assert_int_equal(
+        df_request_mark_executor(&w->s, "net", DF_VERBS_ADMIN, NULL, "ann", NULL, &err), 0);
 }
 
 int main(void)

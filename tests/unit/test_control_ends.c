@@ -21,8 +21,9 @@ static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
     begin(w, AUTO);
     struct runner r = claim(w, "net-1-plan");
     assert_int_equal(
-        df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "ann", "wrong branch", NULL, NULL), 0);
-    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "bob", NULL, NULL, NULL),
+        df_request_cancel_run(&w->s, "net-1", DF_VERBS_WRITE, "ann", "wrong branch", NULL, NULL),
+        0);
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_VERBS_WRITE, "bob", NULL, NULL, NULL),
                      0);
     await_cancel(w, "net-1-plan");
     await_value(w, DF_KIND_RUN, "net-1", "status.message",
@@ -32,7 +33,7 @@ static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
     assert_value(w, DF_KIND_RUN, "net-1", "status.message", "canceled by ann: wrong branch");
     await_settled(w);
     struct df_err err = {0};
-    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "t", NULL, NULL, &err),
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_VERBS_WRITE, "t", NULL, NULL, &err),
                      0);
 }
 
@@ -42,7 +43,7 @@ static void a_queued_run_is_canceled_without_a_step(void **state)
     begin(w, AUTO);
     run(w, "net", AUTO);
     struct runner r = claim(w, "net-1-plan");
-    assert_int_equal(df_request_cancel_run(&w->s, "net-2", DF_ROLE_WRITE, "ann", NULL, NULL, NULL),
+    assert_int_equal(df_request_cancel_run(&w->s, "net-2", DF_VERBS_WRITE, "ann", NULL, NULL, NULL),
                      0);
     await_value(w, DF_KIND_RUN, "net-2", "status.phase", "Canceled");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-2-plan"));
@@ -145,7 +146,8 @@ static int request_run(struct world *w, struct df_err *err)
 {
     DF_JSON cJSON *body = json(AUTO);
     return df_request_create_run(
-        &w->s, "net", &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "tester"}, NULL, err);
+        &w->s, "net",
+        &(struct df_run_request){body, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "tester"}, NULL, err);
 }
 
 static void behind_a_salvaged_state_no_run_starts_that_waited_or_is_new(void **state)
@@ -486,7 +488,7 @@ static void deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_t
     assert_int_equal(df_step_append(&w->s, r.uid, r.step_token,
                                     &(struct df_frame){DF_STREAM_LOG, 0, "hello", 5}, &end, NULL),
                      0);
-    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "t", &err), -1);
+    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_VERBS_ADMIN, NULL, "t", &err), -1);
     assert_string_equal(err.reason, "WrongState");
     report(&r, NOTHING_TO_DO);
     report(&other, NOTHING_TO_DO);
@@ -495,7 +497,7 @@ static void deleting_an_executor_leaves_nothing_of_it_and_nothing_of_others_is_t
     DF_STRS struct df_strs blobs = {0};
     assert_int_equal(df_blob_list(w->s.blobs, "", &blobs, NULL), 0);
     assert_int_equal(blobs.len, 1);
-    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "t", NULL), 0);
+    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_VERBS_ADMIN, NULL, "t", NULL), 0);
     assert_null(get(w, DF_KIND_EXECUTOR, "net"));
     assert_int_equal(count(w, DF_KIND_RUN), 1);
     assert_int_equal(count(w, DF_KIND_TASK_ACTION), 1);
@@ -515,7 +517,7 @@ static void a_late_deletion_does_not_touch_a_new_executor_of_the_same_name(void 
     struct world *w = *state;
     make_executor(w, "net", "");
     DF_JSON cJSON *old = get(w, DF_KIND_EXECUTOR, "net");
-    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "t", NULL), 0);
+    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_VERBS_ADMIN, NULL, "t", NULL), 0);
     make_executor(w, "net", "");
     run(w, "net", AUTO);
     assert_int_equal(df_purge_executor(&w->s, old, NULL, NULL), -1);
@@ -535,9 +537,10 @@ static void a_deletion_that_was_cut_off_is_finished_after_a_restart(void **state
     assert_int_equal(df_store_update(w->s.store, DF_KIND_EXECUTOR, executor, NULL, NULL), 0);
     DF_JSON cJSON *body = json(ASKING), *made = NULL;
     struct df_err err = {0};
-    assert_int_equal(df_request_create_run(&w->s, "net",
-                                           &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "t"},
-                                           &made, &err),
+    assert_int_equal(df_request_create_run(
+                         &w->s, "net",
+                         &(struct df_run_request){body, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "t"},
+                         &made, &err),
                      -1);
     assert_string_equal(err.reason, "WrongState");
     start(w);

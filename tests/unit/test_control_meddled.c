@@ -32,7 +32,7 @@ static void assert_not_deletable(struct world *w)
 {
     struct df_err err = {0};
     assert_value(w, DF_KIND_EXECUTOR, "net", "status.mayHoldResources", "true");
-    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "t", &err), -1);
+    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_VERBS_ADMIN, NULL, "t", &err), -1);
     assert_string_equal(err.reason, "WrongState");
 }
 
@@ -245,7 +245,7 @@ static void a_run_that_was_taken_away_while_nobody_worked_is_missed_after_the_st
     start(w);
     await_value(w, DF_KIND_EXECUTOR, "net", "status.status", "error");
     assert_value(w, DF_KIND_EXECUTOR, "net", "status.state", "provision");
-    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "t", NULL), 0);
+    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_VERBS_ADMIN, NULL, "t", NULL), 0);
 }
 
 /* ---- a state ---- */

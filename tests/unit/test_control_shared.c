@@ -400,7 +400,7 @@ static void the_result_that_an_apply_left_in_the_pod_is_read_before_the_plan_cle
 
 static int cancel_run(struct world *w)
 {
-    return df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "tester", NULL, NULL, NULL);
+    return df_request_cancel_run(&w->s, "net-1", DF_VERBS_ADMIN, "tester", NULL, NULL, NULL);
 }
 
 static void a_cancel_reaches_the_apply_in_the_pod(void **state)

@@ -390,7 +390,7 @@ static void of_a_step_and_a_run_that_have_ended_nothing_is_remembered(void **sta
     df_memory_put_outputs(&w->s.memory, task, doc);
     df_memory_await_executor(&w->s.memory, doc, "another");
     assert_int_equal(
-        df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "ann", "enough", NULL, NULL), 0);
+        df_request_cancel_run(&w->s, "net-1", DF_VERBS_ADMIN, "ann", "enough", NULL, NULL), 0);
     await_value(w, DF_KIND_TASK_ACTION, STEP, "spec.cancel.by", "ann");
     end_processes(w, STEP, 143, "killed by signal 15");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Canceled");

@@ -94,7 +94,7 @@ static void what_is_refused_is_not_offered(void **state)
     static const char *const expected[] = {"dryrun", "edit"};
     DF_JSON cJSON *executor = json(keeps_one);
     const char *words[9];
-    df_executor_actions(executor, DF_ROLE_ADMIN, words);
+    df_executor_actions(executor, DF_VERBS_ADMIN, words);
     for (size_t i = 0; i < DF_ARRAY_SIZE(expected); i++)
         assert_string_equal(words[i], expected[i]);
     assert_null(words[DF_ARRAY_SIZE(expected)]);

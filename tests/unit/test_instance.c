@@ -119,9 +119,10 @@ static void more_variables_than_a_step_may_have_are_refused_when_the_run_is_aske
     assert_true(cJSON_AddItemToObject(w->config.workspaces, "dns",
                                       cJSON_Duplicate(w->config.workspaces->child, true)));
     assert_int_equal(
-        df_request_create_run(&w->s, "dns",
-                              &(struct df_run_request){request, NULL, DF_ROLE_ADMIN, "tester"},
-                              NULL, &err),
+        df_request_create_run(
+            &w->s, "dns",
+            &(struct df_run_request){request, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "tester"},
+            NULL, &err),
         -1);
     assert_int_equal(err.cls, DF_ERR_USER);
     assert_string_equal(err.message, "spec.environment: with that of workspaces.dns there are 501 "
@@ -137,9 +138,10 @@ static void assert_refused(struct world *w, const char *body)
     struct df_err err = {0};
     DF_JSON cJSON *request = json(body);
     assert_int_equal(
-        df_request_create_run(&w->s, "net",
-                              &(struct df_run_request){request, NULL, DF_ROLE_ADMIN, "tester"},
-                              NULL, &err),
+        df_request_create_run(
+            &w->s, "net",
+            &(struct df_run_request){request, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "tester"},
+            NULL, &err),
         -1);
     assert_int_equal(err.cls, DF_ERR_USER);
     assert_string_equal(err.reason, "InvalidPlacement");

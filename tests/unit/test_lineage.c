@@ -133,10 +133,10 @@ static void of_two_plans_of_one_state_only_the_first_is_applied(void **state)
     play_plan_of(w, "b-1", "L-1");
     await_value(w, DF_KIND_RUN, "a-1", "status.phase", "WaitingApproval");
     await_value(w, DF_KIND_RUN, "b-1", "status.phase", "WaitingApproval");
-    assert_int_equal(decide(w, "b-1", true, DF_ROLE_ADMIN, "t", NULL), 0);
+    assert_int_equal(decide(w, "b-1", true, DF_VERBS_ADMIN, "t", NULL), 0);
     (void)await_start(w, "b-1-apply");
     assert_value(w, DF_KIND_EXECUTOR, "b", "status.stateLineage", "L-1");
-    assert_int_equal(decide(w, "a-1", true, DF_ROLE_ADMIN, "t", NULL), 0);
+    assert_int_equal(decide(w, "a-1", true, DF_VERBS_ADMIN, "t", NULL), 0);
     assert_foreign(w, "a-1");
     assert_null(get(w, DF_KIND_TASK_ACTION, "a-1-apply"));
     play_apply_of(w, "b-1", NULL);
@@ -222,8 +222,8 @@ static void a_forgotten_executor_leaves_its_state_to_the_next(void **state)
     begin_two(w);
     provision_a(w, "L-1");
     await_settled(w);
-    assert_int_equal(df_request_delete_executor(&w->s, "a", DF_ROLE_ADMIN, &forget, "tester", NULL),
-                     0);
+    assert_int_equal(
+        df_request_delete_executor(&w->s, "a", DF_VERBS_ADMIN, &forget, "tester", NULL), 0);
     run(w, "b", AUTO);
     play_idle_plan(w, "b-1", "L-1");
     await_value(w, DF_KIND_RUN, "b-1", "status.phase", "Succeeded");

@@ -23,7 +23,7 @@ static cJSON *executor_with(const char *state, const char *status, bool may_hold
     return j;
 }
 
-/* ---- what is offered: each state with each role, as docs/objects.md has it ---- */
+/* ---- what is offered: each state with each verbs, as docs/objects.md has it ---- */
 
 static const struct {
     const char *state, *status;
@@ -50,11 +50,11 @@ static const struct {
     {"destroy", "pending", true, "cancel", "cancel"},
 };
 
-static void assert_offers(const cJSON *executor, enum df_role role, const char *expected)
+static void assert_offers(const cJSON *executor, df_verbs verbs, const char *expected)
 {
     const char *words[9];
     DF_BUF struct df_buf b = DF_BUF_INIT(200);
-    df_executor_actions(executor, role, words);
+    df_executor_actions(executor, verbs, words);
     for (size_t i = 0; words[i]; i++)
         assert_int_equal(df_buf_addf(&b, "%s%s", i ? " " : "", words[i]), 0);
     assert_string_equal(df_buf_str(&b), expected);
@@ -65,10 +65,10 @@ static void every_role_is_offered_what_the_contract_says(void **state)
     (void)state;
     for (size_t i = 0; i < DF_ARRAY_SIZE(offers); i++) {
         DF_JSON cJSON *e = executor_with(offers[i].state, offers[i].status, offers[i].holds);
-        assert_offers(e, DF_ROLE_NONE, "");
-        assert_offers(e, DF_ROLE_READ, "");
-        assert_offers(e, DF_ROLE_WRITE, offers[i].write);
-        assert_offers(e, DF_ROLE_ADMIN, offers[i].admin);
+        assert_offers(e, 0, "");
+        assert_offers(e, DF_VERBS_READ, "");
+        assert_offers(e, DF_VERBS_WRITE, offers[i].write);
+        assert_offers(e, DF_VERBS_ADMIN, offers[i].admin);
     }
 }
 
@@ -76,22 +76,22 @@ static void an_executor_without_status_is_new(void **state)
 {
     (void)state;
     DF_JSON cJSON *e = cJSON_CreateObject();
-    assert_offers(e, DF_ROLE_ADMIN, "execute dryrun edit delete");
+    assert_offers(e, DF_VERBS_ADMIN, "execute dryrun edit delete");
 }
 
 /* Is the word of an offer accepted by the function that stands behind it? */
-static bool is_accepted(const char *word, const cJSON *e, enum df_role role, struct df_err *err)
+static bool is_accepted(const char *word, const cJSON *e, df_verbs verbs, struct df_err *err)
 {
     if (df_streq(word, "execute") || df_streq(word, "recreate"))
-        return df_executor_check_action(e, DF_ACTION_PROVISION, role, err) == 0;
+        return df_executor_check_action(e, DF_ACTION_PROVISION, verbs, err) == 0;
     if (df_streq(word, "dryrun"))
-        return df_executor_check_action(e, DF_ACTION_DRY_RUN, role, err) == 0;
+        return df_executor_check_action(e, DF_ACTION_DRY_RUN, verbs, err) == 0;
     if (df_streq(word, "destroy"))
-        return df_executor_check_action(e, DF_ACTION_DESTROY, role, err) == 0;
+        return df_executor_check_action(e, DF_ACTION_DESTROY, verbs, err) == 0;
     if (df_streq(word, "edit"))
-        return df_executor_check_edit(e, role, err) == 0;
+        return df_executor_check_edit(e, verbs, err) == 0;
     if (df_streq(word, "delete"))
-        return df_executor_check_delete(e, role, err) == 0;
+        return df_executor_check_delete(e, verbs, err) == 0;
     /* There is a run to cancel whenever the executor is busy. */
     return df_streq(word, "cancel");
 }
@@ -110,22 +110,30 @@ static void what_is_offered_is_accepted_and_the_rest_is_refused_with_a_reason(vo
 {
     (void)state;
     static const char *const all[] = {"execute", "dryrun", "destroy", "edit", "delete"};
-    for (size_t i = 0; i < 4 * 7 * 2 * 4; i++) {
+    static const df_verbs sets[] = {0,
+                                    DF_VERBS_READ,
+                                    DF_VERBS_WRITE,
+                                    DF_VERBS_ADMIN,
+                                    DF_VERB_VIEW | DF_VERB_PLAN,
+                                    DF_VERB_VIEW | DF_VERB_APPLY,
+                                    DF_VERB_VIEW | DF_VERB_DESTROY,
+                                    DF_VERB_EDIT | DF_VERB_CANCEL};
+    for (size_t i = 0; i < 4 * 7 * 2 * DF_ARRAY_SIZE(sets); i++) {
         const char *status = statuses[i / 4 % 7];
-        enum df_role role = (enum df_role)(i / 56);
+        df_verbs verbs = sets[i / 56];
         DF_JSON cJSON *e = executor_with(states[i % 4], status, i / 28 % 2);
         bool busy = df_streq(status, "queued") || df_streq(status, "in_progress") ||
                     df_streq(status, "pending");
         const char *words[9];
-        df_executor_actions(e, role, words);
+        df_executor_actions(e, verbs, words);
         for (size_t w = 0; words[w]; w++)
-            assert_true(is_accepted(words[w], e, role, NULL));
+            assert_true(is_accepted(words[w], e, verbs, NULL));
         for (size_t w = 0; w < DF_ARRAY_SIZE(all); w++) {
             struct df_err err = {0};
-            bool accepted = is_accepted(all[w], e, role, &err);
+            bool accepted = is_accepted(all[w], e, verbs, &err);
             bool offered = is_offered(all[w], words) ||
                            (df_streq(all[w], "execute") && is_offered("recreate", words));
-            assert_true(accepted == offered || (busy && accepted && role >= DF_ROLE_WRITE));
+            assert_true(accepted == offered || (busy && accepted));
             if (!accepted)
                 assert_true(err.cls == DF_ERR_DENIED || df_streq(err.reason, "WrongState"));
         }
@@ -153,10 +161,10 @@ static void a_busy_executor_takes_runs_into_its_queue(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_JSON cJSON *e = executor_with(cases[i].state, cases[i].status, true);
         struct df_err err = {0};
-        int result = df_executor_check_action(e, cases[i].action, DF_ROLE_ADMIN, &err);
+        int result = df_executor_check_action(e, cases[i].action, DF_VERBS_ADMIN, &err);
         assert_int_equal(result, cases[i].accepted ? 0 : -1);
-        assert_int_equal(df_executor_check_edit(e, DF_ROLE_ADMIN, &err), -1);
-        assert_int_equal(df_executor_check_delete(e, DF_ROLE_ADMIN, &err), -1);
+        assert_int_equal(df_executor_check_edit(e, DF_VERBS_ADMIN, &err), -1);
+        assert_int_equal(df_executor_check_delete(e, DF_VERBS_ADMIN, &err), -1);
     }
 }
 
@@ -166,15 +174,17 @@ static void refusals_name_the_way_out(void **state)
     struct df_err err = {0};
     DF_JSON cJSON *fresh = executor_with("provision", "ready", false);
     DF_JSON cJSON *live = executor_with("provisioned", "done", true);
-    assert_int_equal(df_executor_check_action(fresh, DF_ACTION_DESTROY, DF_ROLE_WRITE, &err), -1);
+    assert_int_equal(df_executor_check_action(fresh, DF_ACTION_DESTROY, DF_VERBS_WRITE, &err), -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
-    assert_string_equal(err.message, "destroy needs the role admin; yours is write");
-    assert_int_equal(df_executor_check_action(fresh, DF_ACTION_DESTROY, DF_ROLE_ADMIN, &err), -1);
+    assert_string_equal(err.message,
+                        "destroy needs the role admin; yours is write: on executor net "
+                        "you may not destroy");
+    assert_int_equal(df_executor_check_action(fresh, DF_ACTION_DESTROY, DF_VERBS_ADMIN, &err), -1);
     assert_int_equal(err.cls, DF_ERR_CONFLICT);
     assert_string_equal(err.message,
                         "executor net is provision/ready: nothing was provisioned; delete it "
                         "instead");
-    assert_int_equal(df_executor_check_delete(live, DF_ROLE_ADMIN, &err), -1);
+    assert_int_equal(df_executor_check_delete(live, DF_VERBS_ADMIN, &err), -1);
     assert_non_null(strstr(err.message, "destroy it first"));
 }
 
@@ -407,7 +417,7 @@ static void an_empty_state_counts_only_if_nothing_was_left_before(void **state)
         assert_true(df_json_bool(e, "status.mayHoldResources", false));
         assert_int_equal(df_executor_follow_run(e, ended, true, &err), 0);
         assert_int_equal(df_json_bool(e, "status.mayHoldResources", false), rows[i].holds_after);
-        assert_int_equal(df_executor_check_delete(e, DF_ROLE_WRITE, &err),
+        assert_int_equal(df_executor_check_delete(e, DF_VERBS_WRITE, &err),
                          rows[i].holds_after ? -1 : 0);
     }
 }
@@ -524,7 +534,7 @@ static void every_story_leaves_an_executor_at_rest(void **state)
         assert_false(df_streq(now, "in_progress") || df_streq(now, "queued") ||
                      df_streq(now, "pending"));
         const char *words[9];
-        df_executor_actions(e, DF_ROLE_ADMIN, words);
+        df_executor_actions(e, DF_VERBS_ADMIN, words);
         assert_non_null(words[0]);
     }
 }
@@ -547,8 +557,8 @@ static void an_adopted_executor_holds_resources_whatever_it_was(void **state)
         assert_string_equal(df_json_str(e, "status.state"), cases[i].then_state);
         assert_string_equal(df_json_str(e, "status.status"), cases[i].then_status);
         assert_true(df_json_bool(e, "status.mayHoldResources", false));
-        assert_int_equal(df_executor_check_delete(e, DF_ROLE_ADMIN, &err), -1);
-        assert_int_equal(df_executor_check_action(e, DF_ACTION_DESTROY, DF_ROLE_ADMIN, &err), 0);
+        assert_int_equal(df_executor_check_delete(e, DF_VERBS_ADMIN, &err), -1);
+        assert_int_equal(df_executor_check_action(e, DF_ACTION_DESTROY, DF_VERBS_ADMIN, &err), 0);
     }
 }
 

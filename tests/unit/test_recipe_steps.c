@@ -75,7 +75,7 @@ static void the_step_that_asks_waits_for_the_one_before_it(void **state)
     assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "Running");
     play_check(w, HOLDS);
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_WRITE, "ann", NULL), 0);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", NULL), 0);
     play_apply(w, "net-1-apply");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
     assert_value(w, DF_KIND_TASK_ACTION, "net-1-apply", "spec.planFrom", "net-1-plan");
@@ -109,7 +109,7 @@ static void a_cancel_ends_the_step_in_the_middle(void **state)
     begin(w, AUTO);
     play_plan(w, "net-1", "net-1-plan");
     struct runner r = claim(w, "net-1-check");
-    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_WRITE, "ann", NULL, NULL, NULL),
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_VERBS_WRITE, "ann", NULL, NULL, NULL),
                      0);
     await_cancel(w, "net-1-check");
     report(&r, "{'exitCode':1,'reason':'Canceled'}");

@@ -103,8 +103,8 @@ static void a_change_raises_the_revision_and_needs_the_newest_version(void **sta
                                      i);
         DF_JSON cJSON *doc = json(text);
         int result = df_request_change_executor(
-            &w->s, &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "ann"}, old, false, NULL,
-            &err);
+            &w->s, &(struct df_document_request){doc, NULL, DF_ROLE_ADMIN, "ann", DF_VERBS_ADMIN},
+            old, false, NULL, &err);
         if (result != -i)
             fail_msg("%s", err.message);
     }

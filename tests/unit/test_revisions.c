@@ -28,8 +28,9 @@ static int try_change(struct world *w, const char *text, enum df_role role, cons
                       struct df_err *err)
 {
     DF_JSON cJSON *old = get(w, DF_KIND_EXECUTOR, "net"), *doc = json(text);
-    return df_request_change_executor(&w->s, &(struct df_document_request){doc, NULL, role, actor},
-                                      old, false, NULL, err);
+    return df_request_change_executor(
+        &w->s, &(struct df_document_request){doc, NULL, role, actor, df_role_verbs(role)}, old,
+        false, NULL, err);
 }
 
 static void change(struct world *w, const char *text, const char *actor)

@@ -58,7 +58,8 @@ static void a_variable_of_a_run_does_not_lead_the_state_elsewhere(void **state)
     struct world *w = *state;
     DF_JSON cJSON *body =
         json("{'action':'provision','secrets':{'environment':{'AWS_ENDPOINT_URL':'http://x'}}}");
-    const struct df_run_request request = {.body = body, .role = DF_ROLE_ADMIN, .actor = "tester"};
+    const struct df_run_request request = {
+        .body = body, .rights = {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, .actor = "tester"};
     struct df_err err = {0};
     make_executor(w, "db", "'storage':{'type':'s3','config':{'bucket':'b','region':'r'}}");
     assert_fails(df_request_create_run(&w->s, "db", &request, NULL, &err), err, DF_ERR_USER,
@@ -74,7 +75,8 @@ static void they_are_gone_when_the_run_is_over(void **state)
     cJSON_Delete(make_run(w, "db", GIVEN));
     (void)await_start(w, "db-1-plan");
     assert_int_equal(entries(w), 1);
-    assert_int_equal(df_request_cancel_run(&w->s, "db-1", DF_ROLE_ADMIN, "t", NULL, NULL, NULL), 0);
+    assert_int_equal(df_request_cancel_run(&w->s, "db-1", DF_VERBS_ADMIN, "t", NULL, NULL, NULL),
+                     0);
     end_processes(w, "db-1-plan", 1, "");
     await_value(w, DF_KIND_RUN, "db-1", "status.phase", "Canceled");
     assert_int_equal(entries(w), 0);
@@ -169,7 +171,9 @@ static void bad_secrets_are_refused_without_their_values(void **state)
         struct df_err err = {0};
         assert_int_equal(
             df_request_create_run(
-                &w->s, "db", &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "t"}, &made, &err),
+                &w->s, "db",
+                &(struct df_run_request){body, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "t"}, &made,
+                &err),
             -1);
         assert_int_equal(err.cls, DF_ERR_USER);
         if (!strstr(err.message, bad[i].names) || strstr(err.message, VALUE))
@@ -189,9 +193,10 @@ static void more_than_the_cap_is_refused(void **state)
     make_executor(w, "db", "");
     DF_JSON cJSON *body = json(text), *made = NULL;
     struct df_err err = {0};
-    assert_int_equal(df_request_create_run(&w->s, "db",
-                                           &(struct df_run_request){body, NULL, DF_ROLE_ADMIN, "t"},
-                                           &made, &err),
+    assert_int_equal(df_request_create_run(
+                         &w->s, "db",
+                         &(struct df_run_request){body, NULL, {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, "t"},
+                         &made, &err),
                      -1);
     assert_int_equal(err.cls, DF_ERR_LIMIT);
     assert_int_equal(entries(w), 0);

@@ -220,7 +220,7 @@ static void who_waits_in_vain_holds_nobody_back(void **state)
     await_message(w, "last-1-plan",
                   "1 step runs, the limit is 1 (limits.steps); 2 before this one");
     assert_int_equal(
-        df_request_cancel_run(&w->s, "canceled-1", DF_ROLE_WRITE, "ann", NULL, NULL, NULL), 0);
+        df_request_cancel_run(&w->s, "canceled-1", DF_VERBS_WRITE, "ann", NULL, NULL, NULL), 0);
     await_value(w, DF_KIND_RUN, "canceled-1", "status.phase", "Canceled");
     assert_int_equal(df_store_remove(w->s.store, DF_KIND_TASK_ACTION, "gone-1-plan", NULL, NULL),
                      0);

@@ -272,7 +272,7 @@ static int set_deleted(cJSON *run, void *arg, struct df_err *err)
 static void cancel_net(struct world *w)
 {
     assert_int_equal(
-        df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "tester", NULL, NULL, NULL), 0);
+        df_request_cancel_run(&w->s, "net-1", DF_VERBS_ADMIN, "tester", NULL, NULL, NULL), 0);
 }
 
 static void delete_net(struct world *w)

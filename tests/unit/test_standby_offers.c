@@ -187,7 +187,7 @@ static void a_runner_whose_offer_met_a_cancel_is_free_for_another_step(void **st
     run(w, "net", ASKING);
     await_held(w);
     assert_int_equal(
-        df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "tester", NULL, NULL, NULL), 0);
+        df_request_cancel_run(&w->s, "net-1", DF_VERBS_ADMIN, "tester", NULL, NULL, NULL), 0);
     free(await_some(w, DF_KIND_TASK_ACTION, PLAN, "spec.cancel"));
     leave_writes_alone();
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Canceled");

@@ -145,8 +145,8 @@ static void only_admins_change_the_state(void **state)
     struct df_err err = {0};
     DF_JSON cJSON *e = json("{'metadata':{'name':'net'},'status':{'state':'provisioned',"
                             "'status':'done'}}");
-    assert_int_equal(df_executor_check_action(e, DF_ACTION_STATE, DF_ROLE_ADMIN, &err), 0);
-    assert_int_equal(df_executor_check_action(e, DF_ACTION_STATE, DF_ROLE_WRITE, &err), -1);
+    assert_int_equal(df_executor_check_action(e, DF_ACTION_STATE, DF_VERBS_ADMIN, &err), 0);
+    assert_int_equal(df_executor_check_action(e, DF_ACTION_STATE, DF_VERBS_WRITE, &err), -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
 }
 

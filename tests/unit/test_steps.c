@@ -105,7 +105,7 @@ static void a_step_that_was_canceled_before_its_claim_is_over(void **state)
     struct fake_step *s = await_start(w, "net-1-plan");
     cJSON *doc = NULL;
     struct df_err err;
-    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "t", NULL, NULL, NULL),
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_VERBS_ADMIN, "t", NULL, NULL, NULL),
                      0);
     await_value(w, DF_KIND_TASK_ACTION, "net-1-plan", "spec.cancel.by", "t");
     assert_fails(try_claim(w, s, CLAIM_A, &doc, &err), err, DF_ERR_CONFLICT, "StepOver");

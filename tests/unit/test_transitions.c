@@ -171,7 +171,7 @@ static void a_step_that_is_canceled_before_its_claim_is_aborted_and_no_more(void
     (void)await_start(w, STEP);
     await_ref(w, STEP);
     assert_int_equal(
-        df_request_cancel_run(&w->s, "net-1", DF_ROLE_ADMIN, "ann", "enough", NULL, NULL), 0);
+        df_request_cancel_run(&w->s, "net-1", DF_VERBS_ADMIN, "ann", "enough", NULL, NULL), 0);
     await_value(w, DF_KIND_TASK_ACTION, STEP, "spec.cancel.by", "ann");
     end_processes(w, STEP, 143, "killed by signal 15");
     await_phase(w, "net-1", "Canceled");
@@ -255,7 +255,7 @@ static void a_deleted_plan_stays_until_its_run_is_over(void **state)
     await_phase(w, "net-1", "WaitingApproval");
     set_gone(w, STEP);
     delete_document(w, STEP);
-    assert_int_equal(decide(w, "net-1", true, DF_ROLE_ADMIN, "tester", NULL), 0);
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_ADMIN, "tester", NULL), 0);
     struct runner r = claim(w, "net-1-apply");
     DF_CLOSE int fd = -1;
     int64_t size;

@@ -59,8 +59,8 @@ static void audit(struct df_control *c, enum df_kind kind, const cJSON *doc, con
  * that of a `write` caller. */
 static struct df_rights rights_of(const struct df_stamp *by)
 {
-    return (struct df_rights){.action = by->role,
-                              .placement = by->is_named ? by->role : DF_ROLE_WRITE};
+    return (struct df_rights){.verbs = df_role_verbs(by->role),
+                              .role = by->is_named ? by->role : DF_ROLE_WRITE};
 }
 
 /* The document as a REST client would have sent it, because df_model_admit() expects that form. */
@@ -222,7 +222,7 @@ static int admit_executor(struct df_control *c, const cJSON *executor, struct df
                                    : df_stamp_nobody()};
     bool is_new = !df_json_at(executor, "status");
     if (validate(DF_KIND_EXECUTOR, executor, &admitted, &why) < 0 ||
-        (asks && df_allowed_executor(c->s, admitted, NULL, rights_of(&v.by).placement, &why) < 0) ||
+        (asks && df_allowed_executor(c->s, admitted, NULL, rights_of(&v.by).role, &why) < 0) ||
         df_request_check_secrets(c->s, admitted, v.by.role, NULL, &why) < 0 ||
         df_request_check_integrations(c->s, admitted, v.by.role, NULL, &why) < 0 ||
         df_storage_check(c->s, admitted, &why) < 0 ||
@@ -349,7 +349,7 @@ static struct df_decision decision_of(const cJSON *run, const struct df_stamp *b
 {
     return (struct df_decision){.approves =
                                     df_streq(df_json_str(run, "spec.decision.verdict"), "approved"),
-                                .role = by->role,
+                                .verbs = df_role_verbs(by->role),
                                 .actor = by->name,
                                 .reason = df_json_str(run, "spec.decision.reason")};
 }
@@ -481,7 +481,7 @@ static int set_accepted(cJSON *task, void *arg, struct df_err *err)
         return 1;
     const struct df_stamp by = stamp_of(arg, task, DF_STAMP_REQUESTED);
     if (validate(DF_KIND_TASK_ACTION, task, &admitted, err) < 0 ||
-        df_allowed_workflow(arg, admitted, rights_of(&by).placement, err) < 0 ||
+        df_allowed_workflow(arg, admitted, rights_of(&by).role, err) < 0 ||
         df_json_set(task, "spec", cJSON_Duplicate(df_json_at(admitted, "spec"), true), err) < 0)
         return -1;
     return df_new_workflow(arg, task, by.name, err);

@@ -70,7 +70,7 @@ int df_deleted_executor(struct df_control *c, const cJSON *executor, bool *ret_d
     if (df_json_at(executor, "status.deleting"))
         return 0;
     *ret_done = true;
-    if (df_request_mark_executor(c->s, name_of(executor), DF_ROLE_ADMIN, NULL, DF_STAMP_NOBODY,
+    if (df_request_mark_executor(c->s, name_of(executor), DF_VERBS_ADMIN, NULL, DF_STAMP_NOBODY,
                                  &marked, &why) == 0)
         return df_deleted_remove_executor(c, marked, err);
     if (!df_streq(why.reason, "WrongState"))
@@ -98,7 +98,7 @@ int df_deleted_run(struct df_control *c, const cJSON *run, bool *ret_done, int64
     if (df_json_at(run, "spec.cancel"))
         return 0;
     *ret_done = true;
-    return df_request_cancel_run(c->s, name_of(run), DF_ROLE_ADMIN, DF_STAMP_NOBODY, WHY, NULL,
+    return df_request_cancel_run(c->s, name_of(run), DF_VERBS_ADMIN, DF_STAMP_NOBODY, WHY, NULL,
                                  err);
 }
 

@@ -2,6 +2,7 @@
 
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "spawner/store/store.h"
 
 #define DEFAULT_PAGE 500
 #define LARGEST_PAGE 1000
@@ -68,7 +69,7 @@ int df_backend_check_unchanged(enum df_kind kind, const cJSON *doc,
     return 0;
 }
 
-int df_backend_fail_absent(enum df_kind kind, const char *key, struct df_err *err)
+int df_store_fail_absent(enum df_kind kind, const char *key, struct df_err *err)
 {
     return df_fail(err, DF_ERR_NOT_FOUND, "%s \"%.80s\" does not exist", df_kind_name(kind), key);
 }

@@ -24,7 +24,6 @@ int df_backend_check_unchanged(enum df_kind kind, const cJSON *doc,
                                struct df_err *err) DF_MUST_CHECK;
 
 /* Always -1. */
-int df_backend_fail_absent(enum df_kind kind, const char *key, struct df_err *err);
 int df_backend_fail_exists(enum df_kind kind, const char *name, struct df_err *err);
 int df_backend_fail_conflict(enum df_kind kind, const char *name, struct df_err *err);
 int df_backend_fail_other(enum df_kind kind, const char *name,

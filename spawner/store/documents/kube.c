@@ -49,7 +49,7 @@ static struct df_kube_cache *kind_cache(const struct kube_store *s, enum df_kind
 static int there_or_absent(enum df_kind kind, const char *key, const cJSON *found,
                            struct df_err *err)
 {
-    return found ? 0 : df_backend_fail_absent(kind, key, err);
+    return found ? 0 : df_store_fail_absent(kind, key, err);
 }
 
 static int look(struct df_store *store, enum df_kind kind, const char *name, const cJSON **ret,
@@ -185,7 +185,7 @@ static int translate_error(struct write *w, const struct df_err *why, struct df_
     if (why->cls == DF_ERR_CONFLICT)
         return df_backend_fail_conflict(w->kind, w->name, err);
     if (why->cls == DF_ERR_NOT_FOUND)
-        return df_backend_fail_absent(w->kind, w->name, err);
+        return df_store_fail_absent(w->kind, w->name, err);
     if (strstr(why->message, "strict decoding"))
         return fail_definition(w, why, err);
     return df_err_pass(err, why);
@@ -306,7 +306,7 @@ static int find_existing(struct write *w, struct df_err *err)
 {
     if (find_cached(w, &w->known, err) < 0)
         return -1;
-    return w->known ? 0 : df_backend_fail_absent(w->kind, w->name, err);
+    return w->known ? 0 : df_store_fail_absent(w->kind, w->name, err);
 }
 
 /* ---- update --------------------------------------------------------------------------------- */

@@ -92,7 +92,7 @@ static int load_document(struct df_db *db, const char *sql, enum df_kind kind, c
         df_db_step(db, q, &row, err) < 0)
         return -1;
     if (!row)
-        return df_backend_fail_absent(kind, key, err);
+        return df_store_fail_absent(kind, key, err);
     if (ret_created)
         *ret_created = sqlite3_column_int64(q, 0);
     return parse_row(q, ret, err);

@@ -1,0 +1,277 @@
+"""Who may do what with which executors: grants by name and label, verb by verb, to people with real tokens of a real provider."""
+
+import json
+import textwrap
+
+import pytest
+
+from lib.dayfly import Server, wait_for
+from lib.oidc import Provider
+from lib.transitions import Events
+
+MODULE = 'resource "terraform_data" "a" {}'
+VERBS = "view plan apply approve destroy cancel edit state state-write secrets grant".split()
+PRESETS = {"read": "view", "plan": "view plan", "write": "view plan apply approve cancel state", "approver": "view approve", "admin": " ".join(VERBS)}
+PEOPLE = {name: {"groups": [group]} for name, group in {"root": "platform", "bob": "net-team", "cyd": "net-lead", "dan": "on-call", "eve": "lookers",
+                                                         "joe": "net-editor"}.items()}
+GRANTS = {
+    "platform": {"to": {"groups": ["platform"]}, "on": {"all": True}, "preset": "admin"},
+    "team": {"to": {"groups": ["net-team"]}, "on": {"matchLabels": {"team": "net"}}, "verbs": ["view", "plan"]},
+    "lead": {"to": {"groups": ["net-lead"]}, "on": {"matchLabels": {"team": "net"}}, "preset": "write"},
+    "editor": {"to": {"groups": ["net-editor"]}, "on": {"matchLabels": {"team": "net"}}, "verbs": ["view", "edit"]},
+    "secret": {"to": {"groups": ["net-editor"]}, "on": {"matchLabels": {"team": "db"}}, "preset": "admin"},
+    "call": {"to": {"groups": ["on-call"]}, "on": {"names": ["db", "none"]}, "preset": "approver"},
+    "look": {"to": {"groups": ["lookers"]}, "on": {"all": True}, "preset": "read"},
+}
+# One person for each verb, with it and `view`, and one for each preset.
+PEOPLE |= {f"only-{verb}": {"groups": []} for verb in VERBS} | {f"has-{preset}": {"groups": []} for preset in PRESETS}
+
+
+@pytest.fixture(scope="module")
+def provider():
+    with Provider(PEOPLE) as provider:
+        yield provider
+
+
+def one(provider, person, **grant):
+    return {"to": {"users": [f"{provider.issuer}#{person}"]}, "on": {"names": ["net"]}, **grant}
+
+
+def configuration(provider, more="", creator=None):
+    grants = {**GRANTS, **{f"only-{verb}": one(provider, f"only-{verb}", verbs=sorted({"view", verb})) for verb in VERBS},
+              **{f"has-{preset}": one(provider, f"has-{preset}", preset=preset) for preset in PRESETS}}
+    auth = {"oidc": {"issuer": provider.issuer, "audience": "dayfly"}, "grants": grants, **({"creator": creator} if creator else {})}
+    return "auth:\n" + textwrap.indent("\n".join(f"{key}: {json.dumps(value)}" for key, value in auth.items()), "  ") + "\n" + more
+
+
+class World:
+    def __init__(self, home, provider, server):
+        self.home, self.provider, self.server, self.tokens = home, provider, server, {}
+        self.url = f"file://{home.module('net', MODULE)}"
+
+    def header(self, who):
+        self.tokens.setdefault(who, None)
+        if not self.tokens[who]:
+            self.tokens[who] = self.provider.sign_in(who)
+        return {"Authorization": f"Bearer {self.tokens[who]}"}
+
+    def ask(self, who, method, path, body=None, **headers):
+        kind = {"Content-Type": "application/merge-patch+json" if method == "PATCH" else "application/json"}
+        body = body.encode() if isinstance(body, str) else body
+        status, _, answer = self.server.request(method, path, body, {**self.header(who), **kind, **headers})
+        answer = json.loads(answer) if answer and answer.lstrip()[:1] in (b"{", "{") else {}
+        return status, answer
+
+    def ok(self, *args, **headers):
+        status, answer = self.ask(*args, **headers)
+        assert status < 300, (args, status, answer)
+        return answer
+
+    def refused(self, status, *args, **headers):
+        got, answer = self.ask(*args, **headers)
+        assert got == status, (args, got, answer)
+        return answer.get("detail", "")
+
+    def executor(self, name, **labels):
+        return {"metadata": {"name": name, "labels": labels}, "spec": {"source": {"url": self.url, "kind": "directory"}}}
+
+    def make(self, who, name, **labels):
+        return self.ok(who, "POST", "/v1/executors", self.executor(name, **labels))
+
+    def names(self, who, path):
+        """Of all pages: a short page need not be the last one."""
+        found, cursor = [], ""
+        while cursor is not None:
+            page = self.ok(who, "GET", f"{path}?limit=2&cursor={cursor}" if cursor else f"{path}?limit=2")
+            found += [item.get("taskAction") or item["metadata"]["name"] for item in page["items"]]
+            cursor = page.get("nextCursor")
+        return sorted(found)
+
+    def run(self, who, executor, action="dry-run", phase="Succeeded"):
+        name = self.ok(who, "POST", f"/v1/executors/{executor}/runs", {"action": action})["metadata"]["name"]
+        wait_for(f"{name} to be {phase}", lambda: self.ok("root", "GET", f"/v1/runs/{name}")["status"].get("phase") == phase)
+        return name
+
+
+@pytest.fixture
+def world(home, provider):
+    with Server(home, config=configuration(provider)) as server:
+        yield World(home, provider, server)
+
+
+def test_a_team_reaches_what_is_theirs_and_nothing_else(world):
+    for name, team in ("net", "net"), ("lan", "net"), ("db", "db"):
+        world.make("root", name, team=team)
+    world.make("root", "bare")
+    mine, foreign = world.run("bob", "net"), world.run("root", "db")
+    assert world.names("bob", "/v1/executors") == ["lan", "net"]
+    assert world.names("bob", "/v1/runs") == [mine] and world.names("bob", "/v1/executors/net/runs") == [mine]
+    assert world.names("bob", "/v1/taskactions") == world.names("bob", "/v1/states") == [f"{mine}-plan"]
+    assert world.names("root", "/v1/states") == sorted([f"{mine}-plan", f"{foreign}-plan"])
+    assert world.names("dan", "/v1/executors") == ["db"] and world.names("dan", "/v1/runs") == [foreign]
+    assert world.names("eve", "/v1/executors") == ["bare", "db", "lan", "net"]
+    assert "Succeeded" in json.dumps(world.ok("bob", "GET", f"/v1/runs/{mine}")) and world.ask("bob", "GET", f"/v1/runs/{mine}/log")[0] == 200
+    assert [action["items"] for action in [world.ok("bob", "GET", "/v1/executors/net/actions")]] == [["dryrun"]]
+    for method, path, body in (("POST", "/v1/executors/net/runs", {"action": "provision"}), ("POST", "/v1/executors/net/recreate", None),
+                               ("POST", "/v1/executors/net/runs", {"action": "destroy"}), ("PATCH", "/v1/executors/net", {}),
+                               ("DELETE", "/v1/executors/net", None), ("GET", "/v1/executors/net/state", None), ("POST", f"/v1/runs/{mine}/approve", {}),
+                               ("POST", f"/v1/runs/{mine}/cancel", {}), ("GET", "/v1/executors/net/outputs?showSensitive", None)):
+        assert "you may not" in world.refused(403, "bob", method, path, body)
+    detail = world.refused(403, "bob", "POST", "/v1/executors/net/runs", {"action": "provision"})
+    assert detail == "provision needs the role write; yours is view, plan: on executor net you may not apply"
+
+
+def test_what_one_may_not_view_answers_as_what_does_not_exist(world):
+    world.make("root", "db", team="db")
+    run = world.run("root", "db")
+    reached = 0
+    for kind, name in ("executors", "db"), ("runs", run), ("taskactions", f"{run}-plan"), ("states", f"{run}-plan"):
+        for rest in {"executors": ["", "/actions", "/runs", "/outputs", "/state", "/state/versions", "/state/lock", "/state/errored"],
+                     "runs": ["", "/log", "/events", "/watch", "/outputs"], "taskactions": ["", "/log"], "states": [""]}[kind]:
+            path = f"/v1/{kind}/{name}{rest}"
+            hidden, absent = world.ask("bob", "GET", path), world.ask("bob", "GET", path.replace(name, "nobody"))
+            assert hidden[0] == absent[0] == 404 and json.dumps(hidden[1]).replace(name, "nobody") == json.dumps(absent[1]), path
+            reached += 1
+    for method, path in (("PUT", "/v1/executors/db"), ("PATCH", "/v1/executors/db"), ("DELETE", "/v1/executors/db"), ("POST", "/v1/executors/db/runs"),
+                         ("POST", "/v1/executors/db/recreate"), ("POST", f"/v1/runs/{run}/approve"), ("POST", f"/v1/runs/{run}/cancel"),
+                         ("DELETE", "/v1/executors/db/state/lock"), ("POST", "/v1/executors/db/state/push")):
+        assert world.refused(404, "bob", method, path, {"action": "dry-run"}).endswith("does not exist"), path
+        reached += 1
+    assert reached == 25
+
+
+ROUTES = [  # what is asked of the executor net and its run, with bodies that are refused once the caller is not
+    ("GET", "/v1/executors/net", None, "view"), ("GET", "/v1/executors/net/actions", None, "view"), ("GET", "/v1/executors/net/runs", None, "view"),
+    ("GET", "/v1/executors/net/outputs", None, "view"), ("GET", "/v1/executors/net/outputs?showSensitive", None, "view secrets"),
+    ("GET", "/v1/executors/net/state/versions", None, "view"), ("GET", "/v1/executors/net/state/lock", None, "view"),
+    ("GET", "/v1/executors/net/state/errored", None, "view"), ("GET", "/v1/runs/net-1", None, "view"), ("GET", "/v1/runs/net-1/log", None, "view"),
+    ("GET", "/v1/runs/net-1/outputs?showSensitive", None, "view secrets"), ("GET", "/v1/taskactions/net-1-plan", None, "view"),
+    ("POST", "/v1/executors/net/runs", {"action": "dry-run", "class": "none"}, "view plan"),
+    ("POST", "/v1/executors/net/runs", {"action": "provision", "class": "none"}, "view apply"),
+    ("POST", "/v1/executors/net/runs", {"action": "destroy"}, "view destroy"),
+    ("POST", "/v1/executors/net/runs", {"action": "state", "command": ["rm", "a.b"], "class": "none"}, "view state-write"),
+    ("POST", "/v1/executors/net/recreate", {"class": "none"}, "view apply"),
+    ("PATCH", "/v1/executors/net", {"spec": {"never": 1}}, "view edit"), ("PUT", "/v1/executors/net", {}, "view edit"),
+    ("DELETE", "/v1/executors/net?stateVersion=x", None, PRESETS["write"]), ("POST", "/v1/runs/net-1/approve", {}, "view approve"),
+    ("POST", "/v1/runs/net-1/discard", {}, "view approve"), ("POST", "/v1/runs/net-1/cancel", {}, "view cancel"),
+    ("GET", "/v1/executors/net/state", None, "view state"), ("GET", "/v1/executors/net/state/versions/9", None, "view state"),
+    ("GET", "/v1/executors/net/state/errored/x", None, "view state"), ("POST", "/v1/executors/net/state?ID=x", "{}", "view apply state"),
+    ("LOCK", "/v1/executors/net/state", "{}", "view apply state"), ("UNLOCK", "/v1/executors/net/state", '{"ID": 1}', "view apply state"),
+    ("POST", "/v1/executors/net/state/push", "{}", "view apply state"), ("POST", "/v1/executors/net/state/push?replace", "{}", "view apply state state-write"),
+    ("DELETE", "/v1/executors/net/state?ID=x", None, "view state-write"), ("POST", "/v1/executors/net/state/rollback", {}, "view state-write"),
+    ("DELETE", "/v1/executors/net/state/lock", None, "view state-write"), ("DELETE", "/v1/executors/net/state/former", None, "view state-write"),
+    ("DELETE", "/v1/executors/net/state/errored/x", None, "view state-write"),
+    ("POST", "/v1/executors/net/state/errored/x/push", None, "view state-write"),
+]
+
+
+def test_each_verb_is_enforced_by_itself_on_each_route(world):
+    world.make("root", "net", team="net")
+    assert world.run("root", "net") == "net-1"
+    sets = {f"only-{verb}": {"view", verb} for verb in VERBS} | {f"has-{preset}": set(verbs.split()) for preset, verbs in PRESETS.items()}
+    for method, path, body, needed in ROUTES:
+        for who, verbs in sets.items():
+            status, answer = world.ask(who, method, path, body)
+            lacking = set(needed.split()) - verbs
+            assert (status == 403) == bool(lacking), (who, method, path, body, status, answer)
+            named = set(answer["detail"].rpartition("you may not ")[2].split(", ")) if lacking else set()
+            assert named <= lacking and bool(named) == bool(lacking), (who, method, path, answer)
+
+
+def test_every_route_of_the_api_about_executors_is_in_the_table_above(world):
+    openapi = world.server.request("GET", "/openapi.yaml", None, {})[2]
+    openapi = openapi.decode() if isinstance(openapi, bytes) else openapi
+    paths = [line.strip().rstrip(":") for line in openapi.splitlines() if line.startswith("  /v1/executors/{") or line.startswith("  /v1/runs/{")]
+    asked = {path.partition("?")[0].replace("/net-1", "/{name}").replace("/net", "/{name}").replace("versions/9", "versions/{version}")
+             .replace("errored/x", "errored/{step}") for _, path, _, _ in ROUTES}
+    assert set(paths) - asked == {"/v1/runs/{name}/events", "/v1/runs/{name}/watch"}
+
+
+def test_what_belongs_to_no_executor_needs_a_grant_on_all(world):
+    world.make("root", "net", team="net")
+    routes = [("GET", path) for path in ("/v1/integrations", "/v1/secrets", "/v1/audit", "/v1/backup", "/v1/storage", "/v1/engines")] + [
+        ("POST", path) for path in ("/v1/taskactions", "/v1/integrations", "/v1/gc")] + [("PUT", "/v1/secrets/a/b"), ("DELETE", "/v1/secrets/a")]
+    for method, path in routes:
+        for who in "cyd", "dan", "has-admin":
+            assert "for no grant of theirs is on all executors" in world.refused(403, who, method, path, {})
+    assert world.ok("eve", "GET", "/v1/secrets") == {"items": []} and world.refused(403, "eve", "POST", "/v1/taskactions", {}).startswith("http")
+
+
+def test_an_executor_is_made_by_who_may_have_it_then(world):
+    world.make("cyd", "lan", team="net")
+    detail = world.refused(403, "cyd", "POST", "/v1/executors", world.executor("web", team="db"))
+    assert detail == "creating an executor needs the role write; yours is none: on executor web you may not view, plan, apply, approve, cancel, state"
+    for who in "bob", "joe", "eve", "dan":
+        world.refused(403, who, "POST", "/v1/executors", world.executor("web", team="net"))
+    assert world.names("root", "/v1/executors") == ["lan"]
+    assert world.ask("cyd", "DELETE", "/v1/executors/lan")[0] == 204
+
+
+def test_labels_that_grant_are_changed_only_by_who_may_grant(world):
+    world.make("root", "net", team="net", note="a")
+    patch = {"metadata": {"labels": {"team": "db"}}}
+    detail = world.refused(403, "joe", "PATCH", "/v1/executors/net", patch)
+    assert "metadata.labels" in detail and detail.endswith("on executor net you may not grant")
+    world.refused(403, "joe", "PATCH", "/v1/executors/net", {"metadata": {"labels": None}})
+    version = world.ok("joe", "GET", "/v1/executors/net")["metadata"]["resourceVersion"]
+    whole = world.executor("net", note="a")
+    world.refused(403, "joe", "PUT", "/v1/executors/net", {**whole, "metadata": {**whole["metadata"], "resourceVersion": version}})
+    assert world.ok("joe", "PATCH", "/v1/executors/net", {"metadata": {"labels": {"note": "b"}}})["metadata"]["labels"] == {"team": "net", "note": "b"}
+    world.ok("root", "PATCH", "/v1/executors/net", patch)
+    world.refused(404, "bob", "GET", "/v1/executors/net")
+    world.ok("joe", "PATCH", "/v1/executors/net", {"metadata": {"labels": {"team": "net"}}})  # an admin of the team db
+    world.ok("bob", "GET", "/v1/executors/net")
+
+
+def test_transitions_are_those_of_executors_that_one_may_view(world):
+    world.make("root", "net", team="net")
+    world.make("root", "db", team="db")
+    events = Events(world.server, headers=world.header("bob"))
+    events.until("sentinel")
+    hidden, seen = world.run("root", "db"), world.run("bob", "net")
+    found = {step for step, _, _ in events.phases_until_end_of(f"{seen}-plan")}
+    assert found == {f"{seen}-plan"} and hidden
+    again = Events(world.server, last="1", headers=world.header("bob"))  # who comes back is sent all that was written since
+    assert {state["taskAction"] for state in again.until("sentinel")} == {f"{seen}-plan"}
+
+
+def test_an_approver_decides_and_a_plan_that_destroys_everything_is_not_theirs(home, provider):
+    with Server(home, config=configuration(provider)) as server:
+        world = World(home, provider, server)
+        world.make("root", "db", team="db")
+        run = world.run("root", "db", "provision", "WaitingApproval")
+        world.refused(404, "bob", "POST", f"/v1/runs/{run}/approve", {})
+        world.ok("dan", "POST", f"/v1/runs/{run}/approve", {})
+        wait_for("the apply", lambda: world.ok("dan", "GET", f"/v1/runs/{run}")["status"]["phase"] == "Succeeded")
+        destroy = world.run("root", "db", "destroy", "WaitingApproval")
+        assert world.refused(403, "dan", "POST", f"/v1/runs/{destroy}/approve", {}).endswith("on executor db you may not destroy")
+        world.ok("dan", "POST", f"/v1/runs/{destroy}/discard", {})
+
+
+def test_who_made_an_executor_has_the_creators_preset_on_it(home, provider):
+    with Server(home, config=configuration(provider, creator="admin")) as server:
+        world = World(home, provider, server)
+        world.make("cyd", "mine", team="net")
+        world.make("root", "net", team="net")
+        assert world.ok("cyd", "GET", "/v1/executors/mine/actions")["items"] == ["execute", "dryrun", "edit", "delete"]
+        world.ok("cyd", "PATCH", "/v1/executors/mine", {"spec": {"description": "mine"}})
+        world.refused(403, "cyd", "PATCH", "/v1/executors/net", {"spec": {"description": "mine"}})
+        world.refused(403, "cyd", "GET", "/v1/secrets")
+        world.ok("root", "PATCH", "/v1/executors/mine", {"metadata": {"labels": {"team": "db"}}})  # an admin takes it away
+        world.refused(404, "cyd", "GET", "/v1/executors/mine")
+
+
+@pytest.mark.parametrize("grant, said", [
+    ({"to": {"users": ["x"]}, "on": {"all": True}, "verbs": ["view", "delete"]}, 'a.verbs[1]: "delete" is not one of view, plan, apply'),
+    ({"to": {"users": ["x"]}, "on": {"names": []}, "verbs": ["view"]}, "a.on: must say which executors"),
+    ({"to": {"users": ["x"]}, "on": {"all": True}, "verbs": ["view"], "preset": "read"}, "a: must have either verbs or preset"),
+    ({"to": {"users": ["x"]}, "on": {"all": True}, "preset": "read", "deny": True}, "a.deny"),
+    ({"to": {"users": []}, "on": {"all": True}, "preset": "read"}, "a.to: must name somebody"),
+    (None, 'auth.creator: "owner" is not a preset'),
+])
+def test_a_grant_that_says_nothing_or_too_much_is_refused(home, grant, said):
+    config = home.directory / "dayfly.yaml"
+    auth = {"grants": {"a": grant}} if grant else {"creator": "owner"}
+    config.write_text(json.dumps({"auth": {"oidc": {"issuer": "https://id.example.com", "audience": "a"}, "grants": {}, **auth}}))
+    answer = home.dayfly("serve", "--config", config, "--data-directory", home.directory / "data", code=3)
+    assert said in answer.stderr, answer.stderr
