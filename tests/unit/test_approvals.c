@@ -189,7 +189,8 @@ static void several_approvals_are_not_given_in_advance(void **state)
     make_executor(w, "net", "'approval':'automatic'");
     start(w);
     DF_JSON cJSON *body = json(AUTO);
-    const struct df_run_request quick = {.body = body, .role = DF_ROLE_ADMIN, .actor = "ann"};
+    const struct df_run_request quick = {
+        .body = body, .rights = {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, .actor = "ann"};
     assert_int_equal(df_request_create_run(&w->s, "net", &quick, NULL, &err), -1);
     assert_int_equal(err.cls, DF_ERR_DENIED);
     assert_non_null(strstr(err.message, "approval.requiredApprovals"));
