@@ -27,11 +27,11 @@ output "n" { value = 1 }
 class World:
     """A spawner whose documents are in a namespace of the cluster; its steps are processes on this machine."""
 
-    def __init__(self, home, namespace):
+    def __init__(self, home, namespace, **settings):
         self.home, self.namespace = home, namespace
         crds.install(namespace.cluster)
         config = {"store": "kubernetes", "kubernetes": {"kubeconfig": str(namespace.cluster.kubeconfig),
-                                                        "namespace": namespace.name}}
+                                                        "namespace": namespace.name, **settings}}
         self.server = dayfly.Server(home, config=json.dumps(config))
         self.module = home.module("net", MODULE)
 

@@ -6,6 +6,8 @@ import json
 import yaml
 
 from lib.commands import EXECUTOR, HELLO
+from lib.dayfly import wait_for
+from test_custom_resources import World
 
 
 def document(home, **spec):
@@ -107,3 +109,54 @@ def test_revisions_go_with_their_executor_and_into_a_backup(home):
     home.dayfly("restore", home.directory / "file", "--data-directory", home.directory / "restored")
     names = home.dayfly("get", "revisions", "-o", "name", "--data-directory", home.directory / "restored").stdout.split()
     assert names == ["revision/net-r2", "revision/net-r1"]
+
+
+# ---- with kubectl ----
+
+REQUESTED = "dayfly.dev/requested-by"
+
+
+def test_an_edit_with_kubectl_is_a_revision_with_its_author(home, namespace):
+    with World(home, namespace, webhook="dayfly") as world:  # the test plays the webhook: it writes the stamps
+        def edit(who, **spec):
+            namespace.kubectl("patch", "executor", "net", "--type=merge", "-p", json.dumps({
+                "metadata": {"annotations": {REQUESTED: f"admin {who}"}}, "spec": spec}))
+
+        def revision(n, author):
+            found = namespace.wait("revision", f"net-r{n}", lambda r: r.get("status", {}).get("author") == author)
+            assert found["spec"]["executorRef"] == {"name": "net", "uid": uid} and found["spec"]["number"] == n
+            return world.server.get(f"/v1/revisions/net-r{n}")["spec"]["executor"]
+
+        executor = world.executor()
+        executor["metadata"]["annotations"] = {REQUESTED: "admin ann"}
+        namespace.apply(executor)
+        uid = namespace.wait("executor", "net", lambda e: e.get("status", {}).get("revision") == 1)["metadata"]["uid"]
+        first = revision(1, "ann")
+        edit("bob", description="of bob")
+        assert revision(2, "bob") == {**first, "description": "of bob"}
+        edit("eve", arguments=["-destroy"])
+        namespace.wait("executor", "net", lambda e: e["status"]["status"] == "refused")
+        edit("bob", arguments=None)
+        revision(4, "bob")
+        assert home.dayfly("edit", "net", "--revision", "1").stdout == "executor/net changed: revision 5 has the spec of revision 1\n"
+        assert revision(5, "local") == first
+        assert numbers(home) == [5, 4, 2, 1]
+        shown = namespace.kubectl("get", "dfv", "--field-selector", "spec.executorRef.name=net").stdout.splitlines()
+        assert shown[0].split() == ["NAME", "EXECUTOR", "NUMBER", "AUTHOR", "AT"] and len(shown) == 5
+
+        # What people write there themselves is no revision; what they delete is gone, but for the present one.
+        namespace.apply({"apiVersion": "dayfly.dev/v1alpha1", "kind": "Revision", "metadata": {"name": "net-r9"},
+                         "spec": {"executorRef": {"name": "net"}, "number": 9}})
+        wait_for("the forged one to go", lambda: "net-r9" not in names(namespace))
+        assert "a revision cannot be changed" in namespace.kubectl(
+            "patch", "revision", "net-r2", "--type=merge", "-p", '{"spec":{"number":3}}', check=False).stderr
+        before = namespace.get("revision", "net-r5")["metadata"]["uid"]
+        namespace.kubectl("delete", "revision", "net-r1", "net-r5")
+        namespace.wait("revision", "net-r5", lambda r: r["metadata"]["uid"] != before and r.get("status"))
+        assert numbers(home) == [5, 4, 2]
+        home.dayfly("delete", "net")
+        assert not names(namespace)
+
+
+def names(namespace):
+    return [r["metadata"]["name"] for r in namespace.get("revisions")]
