@@ -260,7 +260,7 @@ def test_usage_counts_what_there_is_of_each_executor(home):
             counted = [p for p in there if p.suffix != ".events"]  # a log is two files
             assert usage["total"][kind] == {"count": len(counted), "bytes": sum(p.stat().st_size for p in there)}
             assert net[kind]["bytes"] + db[kind]["bytes"] == usage["total"][kind]["bytes"]
-        assert net["documents"]["count"] == 1 + 2 + 4 and usage["total"]["audit"]["count"] > 0 and usage["orphans"]["count"] == 0
+        assert net["documents"]["count"] == 1 + 1 + 2 + 4 and usage["total"]["audit"]["count"] > 0 and usage["orphans"]["count"] == 0
         assert (net["states"]["count"], db["states"]["count"], net["outputs"]["count"]) == (len(versions(server, "net")), 1, 0)
         assert db["outputs"]["count"] == 2  # of its apply, and the newest of the executor
         alone, = home.json("storage", "usage", "db")["executors"]
