@@ -108,6 +108,7 @@ DF_HANDLER(df_delete_secret);
 
 /* audit.c */
 DF_HANDLER(df_list_audit);
+DF_HANDLER(df_verify_audit);
 
 /* steps.c */
 DF_HANDLER(df_claim_step);

@@ -169,7 +169,9 @@ static const struct df_route routes[] = {
           AUDIT("remove", "Retention")),
     ROUTE("GET", "/v1/storage", READ, df_get_storage, .query = "executor"),
     ROUTE("GET", "/v1/backup", ADMIN, df_get_backup, .query = "key", AUDIT("read", "Backup")),
-    ROUTE("GET", "/v1/audit", ADMIN, df_list_audit, .query = "limit cursor"),
+    ROUTE("GET", "/v1/audit", ADMIN, df_list_audit,
+          .query = "limit cursor name actor action kind outcome since until"),
+    ROUTE("GET", "/v1/audit/verify", ADMIN, df_verify_audit),
 
     ROUTE("POST", "/v1/runners/{id}/claim", STEP, df_claim_for_runner,
           BODY(JSON, DF_LIMIT_STEP_REPORT), GATE(df_gate_runner), WAITS),

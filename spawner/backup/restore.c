@@ -16,6 +16,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "spawner/backup/format.h"
+#include "spawner/model/audit_chain.h"
 #include "spawner/model/labels.h"
 #include "spawner/store/store.h"
 #include "spawner/store/tofu_state/state.h"
@@ -299,11 +300,19 @@ static int note_restore(struct df_store *store, const struct df_restored *r, str
     return df_store_audit(store, entry, err);
 }
 
-/* The key opens the database, or the service would not start. */
-static int check_key(const char *database, const char *key, struct df_err *err)
+/* The key opens the database, or the service would not start. It signs what the audit trail says of
+ * its chain. */
+static int use_key(struct df_store *store, const char *database, const char *file,
+                   struct df_err *err)
 {
     DF_VAULT struct df_vault *vault = NULL;
-    return df_vault_open(database, key, &vault, err);
+    unsigned char key[DF_KEY_LEN];
+    if (df_vault_open(database, file, &vault, err) < 0 ||
+        df_vault_key(vault, DF_AUDIT_KEY_PURPOSE, key, err) < 0)
+        return -1;
+    df_store_sign_audit(store, key);
+    explicit_bzero(key, sizeof(key));
+    return 0;
 }
 
 /* The sums of an archive find damage; whoever forges one computes them anew. */
@@ -324,10 +333,11 @@ static int settle(const char *below, struct df_restored *r, struct df_err *err)
     DF_FREE char *database = df_fs_join(below, DF_BACKUP_DATABASE);
     DF_FREE char *key = df_fs_join(below, DF_BACKUP_KEY);
     if (df_check_alloc(database, err) < 0 || df_check_alloc(key, err) < 0 ||
-        check_database(database, err) < 0 || (r->has_key && check_key(database, key, err) < 0) ||
-        df_store_sqlite_open(database, &store, err) < 0)
+        check_database(database, err) < 0 || df_store_sqlite_open(database, &store, err) < 0)
         return -1;
-    int result = cancel_all(store, r, err);
+    int result = r->has_key ? use_key(store, database, key, err) : 0;
+    if (result == 0)
+        result = cancel_all(store, r, err);
     if (result == 0)
         result = release_locks(below, store, err);
     if (result == 0)

@@ -177,20 +177,6 @@ int df_leftovers_logs(struct df_spawner *s, bool dry_run, cJSON *removed, struct
 
 /* ---- the audit trail ------------------------------------------------------------------------- */
 
-static int note_pruning(struct df_spawner *s, int64_t count, struct df_err *err)
-{
-    char detail[96];
-    (void)snprintf(detail, sizeof(detail), "%lld %s, as retention.audit* says", (long long)count,
-                   count == 1 ? "entry" : "entries");
-    DF_JSON cJSON *entry =
-        df_json_object(DF_TIME("at", df_real_us()), DF_STR("actor", "dayfly"),
-                       DF_STR("role", "admin"), DF_STR("action", "remove"), DF_STR("kind", "Audit"),
-                       DF_STR("name", ""), DF_STR("outcome", "done"), DF_STR("detail", detail));
-    if (!entry)
-        return df_fail_oom(err);
-    return df_store_audit(s->store, entry, err);
-}
-
 int df_leftovers_audit(struct df_spawner *s, bool dry_run, cJSON *removed, struct df_err *err)
 {
     const struct df_config *c = s->config;
@@ -203,11 +189,7 @@ int df_leftovers_audit(struct df_spawner *s, bool dry_run, cJSON *removed, struc
         return 0;
     if (df_store_audit_prune(s->store, &limits, dry_run, &count, err) < 0)
         return -1;
-    if (!count)
-        return 0;
-    if (!dry_run && note_pruning(s, count, err) < 0)
-        return -1;
-    return df_removed_count(removed, "Audit", "entries", count, err);
+    return !count ? 0 : df_removed_count(removed, "Audit", "entries", count, err);
 }
 
 /* ---- orphans --------------------------------------------------------------------------------- */

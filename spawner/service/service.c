@@ -30,6 +30,7 @@
 #include "spawner/identity/local_token.h"
 #include "spawner/identity/oidc.h"
 #include "spawner/journal/journal.h"
+#include "spawner/model/audit_chain.h"
 #include "spawner/requests/deletions.h"
 #include "spawner/service/hold_directory.h"
 #include "spawner/service/open_blobs.h"
@@ -121,6 +122,16 @@ static int connect_cluster(struct df_service *s, struct df_err *err)
     return df_config_never(p->config, name_space ? name_space : "", account, &p->never, err);
 }
 
+static int sign_audit(const struct df_spawner *p, struct df_err *err)
+{
+    unsigned char key[DF_KEY_LEN];
+    if (df_vault_key(p->vault, DF_AUDIT_KEY_PURPOSE, key, err) < 0)
+        return -1;
+    df_store_sign_audit(p->store, key);
+    explicit_bzero(key, sizeof(key));
+    return 0;
+}
+
 /* Documents and secrets; blobs next to them, or in a bucket. */
 static int open_vault(struct df_service *s, struct df_err *err)
 {
@@ -197,7 +208,7 @@ static int open_store(struct df_service *s, struct df_err *err)
     DF_KUBE struct df_kube *lease_kube = NULL;
     DF_FREE char *directory = data_path(s, "blobs");
     if (df_check_alloc(directory, err) < 0 || open_vault(s, err) < 0 || open_sources(s, err) < 0 ||
-        connect_for_move(p->config, &lease_kube, err) < 0)
+        sign_audit(p, err) < 0 || connect_for_move(p->config, &lease_kube, err) < 0)
         return -1;
     const struct df_blob_places places = {p->config, p->kube,  cluster_namespace(s),
                                           directory, p->vault, lease_kube};

@@ -12,7 +12,9 @@
 #define DF_STORE_H
 
 #include "common/base/strs.h"
+#include "common/crypto/crypto.h"
 #include "common/json/shared.h"
+#include "spawner/model/audit_filter.h"
 #include "spawner/model/model.h"
 
 struct df_store; /* opaque */
@@ -69,8 +71,8 @@ struct df_store_ops {
     int (*watch)(struct df_store *s, df_store_watcher fn, void *arg, struct df_err *err);
     void (*unwatch)(struct df_store *s, df_store_watcher fn, void *arg);
     int (*audit)(struct df_store *s, const cJSON *entry, struct df_err *err);
-    int (*audit_list)(struct df_store *s, const char *cursor, int limit, cJSON **ret,
-                      char **ret_cursor, struct df_err *err);
+    int (*audit_list)(struct df_store *s, const struct df_audit_filter *filter, const char *cursor,
+                      int limit, cJSON **ret, char **ret_cursor, struct df_err *err);
     int (*audit_size)(struct df_store *s, int64_t *ret_count, int64_t *ret_bytes,
                       struct df_err *err);
     /* Or NULL: it never keeps more than a number of its own. */
@@ -81,6 +83,8 @@ struct df_store_ops {
 
 struct df_store {
     const struct df_store_ops *ops;
+    unsigned char audit_key[DF_KEY_LEN];
+    bool signs; /* with audit_key */
 };
 
 /* The SQLite backend. path: the database file; created if absent. SYSTEM for a corrupt file or a
@@ -117,8 +121,10 @@ int df_store_kube_release(struct df_store *s, enum df_kind kind, const char *nam
 
 static inline void df_store_close(struct df_store *s)
 {
-    if (s)
-        s->ops->close(s);
+    if (!s)
+        return;
+    explicit_bzero(s->audit_key, sizeof(s->audit_key));
+    s->ops->close(s);
 }
 
 /* Stores a new document; sets uid, resourceVersion, generation 1 and creationTimestamp. CONFLICT
@@ -223,17 +229,34 @@ static inline void df_store_unwatch(struct df_store *s, df_store_watcher fn, voi
     s->ops->unwatch(s, fn, arg);
 }
 
-/* Appends {at, actor, role, action, kind, name, outcome, detail} to the audit trail. */
+/* From now on the store signs the checkpoints of its audit trail with this key, which is copied.
+ * Before other threads use the store. */
+static inline void df_store_sign_audit(struct df_store *s, const unsigned char key[DF_KEY_LEN])
+{
+    memcpy(s->audit_key, key, DF_KEY_LEN);
+    s->signs = true;
+}
+
+/* The key; NULL: there is none. */
+static inline const unsigned char *df_store_audit_key(const struct df_store *s)
+{
+    return s->signs ? s->audit_key : NULL;
+}
+
+/* Appends {at, actor, role, action, kind, name, outcome, detail, ...} to the audit trail, as the
+ * next link of its chain (model/audit_chain.h). */
 static inline int df_store_audit(struct df_store *s, const cJSON *entry, struct df_err *err)
 {
     return s->ops->audit(s, entry, err);
 }
 
-/* The audit trail, newest first; cursor and limit as in df_store_list(). */
-static inline int df_store_audit_list(struct df_store *s, const char *cursor, int limit,
-                                      cJSON **ret, char **ret_cursor, struct df_err *err)
+/* The audit trail, newest first; cursor and limit as in df_store_list(). filter NULL: all, in the
+ * order of the chain. */
+static inline int df_store_audit_list(struct df_store *s, const struct df_audit_filter *filter,
+                                      const char *cursor, int limit, cJSON **ret, char **ret_cursor,
+                                      struct df_err *err)
 {
-    return s->ops->audit_list(s, cursor, limit, ret, ret_cursor, err);
+    return s->ops->audit_list(s, filter, cursor, limit, ret, ret_cursor, err);
 }
 
 static inline int df_store_audit_size(struct df_store *s, int64_t *ret_count, int64_t *ret_bytes,
@@ -242,7 +265,8 @@ static inline int df_store_audit_size(struct df_store *s, int64_t *ret_count, in
     return s->ops->audit_size(s, ret_count, ret_bytes, err);
 }
 
-/* Removes the oldest entries, or only counts them (dry_run). *ret_count: how many. */
+/* Removes the oldest entries, or only counts them (dry_run). *ret_count: how many. An entry says so
+ * before they are gone. */
 static inline int df_store_audit_prune(struct df_store *s, const struct df_audit_limits *limits,
                                        bool dry_run, int64_t *ret_count, struct df_err *err)
 {

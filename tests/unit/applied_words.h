@@ -113,7 +113,7 @@ static inline bool is_audited(struct world *w, const char *actor, const char *ro
 {
     DF_JSON cJSON *entries = NULL;
     const cJSON *e;
-    assert_int_equal(df_store_audit_list(w->s.store, NULL, 100, &entries, NULL, NULL), 0);
+    assert_int_equal(df_store_audit_list(w->s.store, NULL, NULL, 100, &entries, NULL, NULL), 0);
     cJSON_ArrayForEach (e, entries) {
         if (df_streq(df_json_str(e, "actor"), actor) && df_streq(df_json_str(e, "role"), role) &&
             df_streq(df_json_str(e, "action"), action) &&

@@ -384,8 +384,8 @@ static void a_foreign_cursor_or_limit_is_refused(void **state)
     for (size_t i = 0; i < DF_ARRAY_SIZE(cursors); i++) {
         struct df_store_list_options o = {.cursor = cursors[i]};
         assert_refused(df_store_list(s, DF_KIND_RUN, &o, &page, NULL, &err), &err, DF_ERR_USER, "");
-        assert_refused(df_store_audit_list(s, cursors[i], 0, &page, NULL, &err), &err, DF_ERR_USER,
-                       "");
+        assert_refused(df_store_audit_list(s, NULL, cursors[i], 0, &page, NULL, &err), &err,
+                       DF_ERR_USER, "");
     }
     struct df_store_list_options o = {.limit = -1};
     assert_refused(df_store_list(s, DF_KIND_RUN, &o, &page, NULL, &err), &err, DF_ERR_USER, "");
@@ -438,12 +438,12 @@ static void the_audit_trail_is_read_newest_first(void **state)
     DF_JSON cJSON *page = NULL, *rest = NULL;
     DF_FREE char *cursor = NULL;
     char *end = NULL;
-    assert_int_equal(df_store_audit_list(s, NULL, 3, &page, &cursor, NULL), 0);
+    assert_int_equal(df_store_audit_list(s, NULL, NULL, 3, &page, &cursor, NULL), 0);
     assert_int_equal(cJSON_GetArraySize(page), 3);
     assert_string_equal(df_json_str(cJSON_GetArrayItem(page, 0), "action"), "a4");
     assert_int_equal(df_json_int(cJSON_GetArrayItem(page, 2), "detail.n", 0), 2);
     assert_non_null(cursor);
-    assert_int_equal(df_store_audit_list(s, cursor, 3, &rest, &end, NULL), 0);
+    assert_int_equal(df_store_audit_list(s, NULL, cursor, 3, &rest, &end, NULL), 0);
     assert_int_equal(cJSON_GetArraySize(rest), 2);
     assert_string_equal(df_json_str(cJSON_GetArrayItem(rest, 1), "action"), "a0");
     assert_null(end);
@@ -464,7 +464,7 @@ static void everything_is_there_after_reopening(void **state)
     assert_true(df_json_equal(read, doc));
     assert_list(again, (struct df_store_list_options){.label = "a=b"}, "net");
     DF_JSON cJSON *trail = NULL;
-    assert_int_equal(df_store_audit_list(again, NULL, 0, &trail, NULL, NULL), 0);
+    assert_int_equal(df_store_audit_list(again, NULL, NULL, 0, &trail, NULL, NULL), 0);
     assert_int_equal(cJSON_GetArraySize(trail), 1);
     DF_JSON cJSON *next = made(again, DF_KIND_RUN, "gone", "{}", "{}");
     assert_true(version_of(next) >= version_of(doc) + 3);

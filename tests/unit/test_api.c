@@ -399,7 +399,8 @@ static void every_change_and_every_refusal_is_in_the_trail(void **state)
     assert_int_equal(refused.status + done.status + stranger.status, 403 + 201 + 401);
     DF_JSON cJSON *list = NULL;
     char *cursor = NULL;
-    assert_int_equal(w->s.store->ops->audit_list(w->s.store, NULL, 10, &list, &cursor, NULL), 0);
+    assert_int_equal(w->s.store->ops->audit_list(w->s.store, NULL, NULL, 10, &list, &cursor, NULL),
+                     0);
     free(cursor);
     assert_int_equal(cJSON_GetArraySize(list), 3);
     static const char *const wanted[][3] = {{"anonymous", "login", "refused"},
@@ -413,6 +414,42 @@ static void every_change_and_every_refusal_is_in_the_trail(void **state)
     }
 }
 
+static void who_may_not_read_is_in_the_trail_with_his_address_but_not_without_end(void **state)
+{
+    struct world *w = *state;
+    for (int i = 0; i < 200; i++) {
+        REPLY struct reply r = get(w, "/v1/audit", "Authorization: Bearer read\r\n");
+        assert_int_equal(r.status, 403);
+    }
+    DF_JSON cJSON *list = NULL;
+    struct df_audit_filter f = {.words = {[DF_AUDIT_ACTOR] = "read-name"}};
+    assert_int_equal(df_store_audit_list(w->s.store, &f, NULL, 1000, &list, NULL, NULL), 0);
+    int entries = cJSON_GetArraySize(list);
+    assert_true(entries >= 1 && entries < 150);
+    assert_string_equal(df_json_str(list->child, "action"), "read");
+    assert_string_equal(df_json_str(list->child, "name"), "/v1/audit");
+    assert_string_equal(df_json_str(list->child, "outcome"), "refused");
+    assert_string_equal(df_json_str(list->child, "address"), "127.0.0.1");
+}
+
+static void a_filter_of_the_trail_that_is_none_is_refused_by_name(void **state)
+{
+    static const char *const cases[][2] = {{"outcome=good", "?outcome: \\\"good\\\": must be done"},
+                                           {"since=yesterday", "?since: \\\"yesterday\\\" is no"},
+                                           {"actor=", "?actor: must not be empty"},
+                                           {"limit=0", "?limit"},
+                                           {"cursor=x", "cursor"},
+                                           {"who=ann", "who"}};
+    struct world *w = *state;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_FREE char *path = df_strf("/v1/audit?%s", cases[i][0]);
+        REPLY struct reply r = get(w, path, "Authorization: Bearer admin\r\n");
+        assert_int_equal(r.status, 400);
+        if (!strstr(df_buf_str(&r.all), cases[i][1]))
+            fail_msg("%s", df_buf_str(&r.all));
+    }
+}
+
 static void guessing_tokens_cannot_fill_the_disk(void **state)
 {
     struct world *w = *state;
@@ -422,7 +459,8 @@ static void guessing_tokens_cannot_fill_the_disk(void **state)
     }
     DF_JSON cJSON *list = NULL;
     char *cursor = NULL;
-    assert_int_equal(w->s.store->ops->audit_list(w->s.store, NULL, 100, &list, &cursor, NULL), 0);
+    assert_int_equal(w->s.store->ops->audit_list(w->s.store, NULL, NULL, 100, &list, &cursor, NULL),
+                     0);
     free(cursor);
     int entries = cJSON_GetArraySize(list);
     assert_true(entries >= 1 && entries < 25);
@@ -453,6 +491,8 @@ int main(void)
         WITH(a_page_that_was_rebound_to_loopback_is_refused),
         GUARDED(each_role_may_what_it_may),
         GUARDED(every_change_and_every_refusal_is_in_the_trail),
+        GUARDED(who_may_not_read_is_in_the_trail_with_his_address_but_not_without_end),
+        GUARDED(a_filter_of_the_trail_that_is_none_is_refused_by_name),
         GUARDED(guessing_tokens_cannot_fill_the_disk),
     };
     return cmocka_run_group_tests_name("api", tests, NULL, NULL);

@@ -474,7 +474,7 @@ static void a_new_run_that_brings_its_decision_is_refused_and_was_approved_by_no
     assert_value(w, DF_KIND_RUN, "first", "spec.decision.at", "");
     DF_JSON cJSON *entries = NULL;
     const cJSON *e;
-    assert_int_equal(df_store_audit_list(w->s.store, NULL, 100, &entries, NULL, NULL), 0);
+    assert_int_equal(df_store_audit_list(w->s.store, NULL, NULL, 100, &entries, NULL, NULL), 0);
     cJSON_ArrayForEach (e, entries)
         assert_string_not_equal(df_json_str(e, "action"), "approve");
 }

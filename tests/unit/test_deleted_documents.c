@@ -132,7 +132,7 @@ static void on_removal(void *arg, const struct df_store_event *event)
     if (event->change != DF_CHANGE_DELETED)
         return;
     v->gone++;
-    assert_int_equal(df_store_audit_list(v->store, NULL, 0, &trail, NULL, NULL), 0);
+    assert_int_equal(df_store_audit_list(v->store, NULL, NULL, 0, &trail, NULL, NULL), 0);
     cJSON_ArrayForEach (entry, trail)
         if (df_streq(df_json_str(entry, "action"), "delete") &&
             df_streq(df_json_str(entry, "name"), event->name))

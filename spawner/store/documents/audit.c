@@ -1,6 +1,11 @@
 /*
- * The audit trail in a cluster. Each process appends its entries to one resource until that is
- * full; the oldest resources are removed. Reading merges the resources by time.
+ * The audit trail in a cluster. All replicas append to one chain: to the newest resource until that
+ * is full, and then to a new one whose name is the sequence of its first entry. A resource is
+ * written against the version that was read, and a name exists once, so the chain cannot fork:
+ * whoever comes second reads what the first has written, and tries again.
+ *
+ * Resources of an older dayfly have names with a time, and entries without hashes; they are read
+ * behind those of the chain.
  */
 #include "spawner/store/documents/audit.h"
 
@@ -10,7 +15,14 @@
 #include "common/base/limits.h"
 #include "common/base/parse.h"
 #include "common/base/strs.h"
+#include "spawner/model/audit_chain.h"
 #include "spawner/store/documents/backend.h"
+
+#define CHAIN "audit-chain-" /* sorted behind the older names, which go on with a digit */
+/* The id of an entry of the chain is this and its sequence: larger than all older ones, which are
+ * times. */
+#define CHAIN_IDS INT64_C(5000000000000000000)
+#define TRIES 16 /* of an entry, while others write, too */
 
 struct df_audit {
     struct df_kube *kube;
@@ -18,8 +30,8 @@ struct df_audit {
     const char *name_space;
     char *api_version;
     pthread_mutex_t lock;
-    cJSON *open; /* the resource that is being filled, as the API server returned it; NULL: none */
-    int64_t last_id;
+    cJSON *open; /* the newest resource, as the API server returned it; NULL: look for it */
+    struct df_audit_place last; /* the newest entry that is known */
 };
 
 static struct df_kube_at trail_at(const struct df_audit *a, const char *name)
@@ -56,92 +68,7 @@ void df_audit_close(struct df_audit *a)
     free(a);
 }
 
-/* ---- adding --------------------------------------------------------------------------------- */
-
-/* Returns an id that grows with time and is very unlikely to be equal in two processes. */
-static int next_id(struct df_audit *a, int64_t *ret, struct df_err *err)
-{
-    uint32_t dice = 0;
-    if (df_random(&dice, sizeof(dice), err) < 0)
-        return -1;
-    int64_t id = df_real_us() * 1000 + dice % 1000;
-    *ret = id > a->last_id ? id : a->last_id + 1;
-    return 0;
-}
-
-static int append_entry(struct df_audit *a, cJSON *trail, const cJSON *entry, struct df_err *err)
-{
-    cJSON *entries = df_json_array_at(trail, "entries"), *item = cJSON_CreateObject();
-    int64_t id = 0;
-    if (df_json_append(entries, item, err) < 0 || next_id(a, &id, err) < 0)
-        return -1;
-    DF_FREE char *text = df_strf("%lld", (long long)id);
-    a->last_id = id;
-    return df_json_put(item, err, DF_STR_ALLOC("id", text),
-                       DF_ITEM("entry", cJSON_Duplicate(entry, true)));
-}
-
-static int check_size(const cJSON *entry, struct df_err *err)
-{
-    DF_FREE char *text = df_json_print(entry);
-    if (!text)
-        return df_fail_oom(err);
-    return strlen(text) > DF_LIMIT_AUDIT_ENTRY
-               ? df_fail(err, DF_ERR_LIMIT, "an audit entry is larger than %zu bytes",
-                         DF_LIMIT_AUDIT_ENTRY)
-               : 0;
-}
-
-/* 0: written; 1: there is no open resource with space left. */
-static int add_to_open(struct df_audit *a, const cJSON *entry, struct df_err *err)
-{
-    struct df_err why = {0};
-    cJSON *answer = NULL;
-    if (!a->open || cJSON_GetArraySize(df_json_at(a->open, "entries")) >= DF_LIMIT_AUDIT_ENTRIES)
-        return 1;
-    DF_JSON cJSON *next = cJSON_Duplicate(a->open, true);
-    if (df_check_alloc(next, err) < 0 || append_entry(a, next, entry, err) < 0)
-        return -1;
-    const struct df_kube_at where = trail_at(a, df_kube_name(next));
-    int result = df_kube_update(a->kube, &where, next, &answer, &why);
-    cJSON_Delete(a->open); /* if the answer is missing, the content is unknown */
-    a->open = answer;
-    if (result == 0 || why.cls == DF_ERR_CONFLICT || why.cls == DF_ERR_NOT_FOUND)
-        return result == 0 ? 0 : 1;
-    return df_err_pass(err, &why);
-}
-
-static cJSON *new_trail(const struct df_audit *a)
-{
-    char dice[9];
-    if (df_random_hex(dice, 4, NULL) < 0)
-        return NULL;
-    DF_FREE char *name = df_strf("audit-%016llx-%s", (unsigned long long)df_real_us(), dice);
-    cJSON *trail = cJSON_CreateObject();
-    if (name && trail && df_json_add_str(trail, "apiVersion", a->api_version, NULL) == 0 &&
-        df_json_add_str(trail, "kind", "AuditTrail", NULL) == 0 &&
-        df_json_add_str(df_json_object_at(trail, "metadata"), "name", name, NULL) == 0)
-        return trail;
-    cJSON_Delete(trail);
-    return NULL;
-}
-
-static int add_to_new(struct df_audit *a, const cJSON *entry, struct df_err *err)
-{
-    DF_JSON cJSON *trail = new_trail(a);
-    if (!trail)
-        return df_fail_oom(err);
-    cJSON *answer = NULL;
-    const struct df_kube_at where = trail_at(a, NULL);
-    if (append_entry(a, trail, entry, err) < 0 ||
-        df_kube_create(a->kube, &where, trail, &answer, err) < 0)
-        return -1;
-    cJSON_Delete(a->open);
-    a->open = answer;
-    return 0;
-}
-
-/* ---- removing the oldest --------------------------------------------------------------------- */
+/* ---- names ---------------------------------------------------------------------------------- */
 
 static int note_name(void *arg, const cJSON *trail, struct df_err *err)
 {
@@ -161,16 +88,191 @@ static int by_name(const void *a, const void *b)
     return strcmp(*(char *const *)a, *(char *const *)b);
 }
 
-static int drop_oldest(struct df_audit *a, struct df_err *err)
+/* The names of all resources, the oldest first. */
+static int list_names(struct df_audit *a, struct df_strs *names, struct df_err *err)
 {
-    DF_STRS struct df_strs names = {0};
-    const struct df_kube_sink sink = {forget_names, note_name, &names};
-    const struct df_kube_at all = trail_at(a, NULL);
+    const struct df_kube_sink sink = {forget_names, note_name, names};
+    struct df_kube_at all = trail_at(a, NULL);
+    all.metadata_only = true;
     if (df_kube_list(a->kube, &all, NULL, 0, &sink, err) < 0)
         return -1;
-    if (names.len)
-        qsort(names.items, names.len, sizeof(*names.items), by_name);
-    for (size_t i = 0; i + DF_LIMIT_AUDIT_TRAILS < names.len; i++) {
+    if (names->len)
+        qsort(names->items, names->len, sizeof(*names->items), by_name);
+    return 0;
+}
+
+/* The sequence of the first entry of a resource of the chain; 0: it is not of the chain. */
+static int64_t first_of(const char *name)
+{
+    int64_t first = 0;
+    bool named = df_starts_with(name, CHAIN) &&
+                 df_parse_i64(name + strspn(name, CHAIN "0"), 1, INT64_MAX, &first, NULL) == 0;
+    return named ? first : 0;
+}
+
+/* *ret NULL: it is not there. */
+static int find_trail(struct df_audit *a, const char *name, cJSON **ret, struct df_err *err)
+{
+    const struct df_kube_at where = trail_at(a, name);
+    struct df_err why = {0};
+    *ret = NULL;
+    if (df_kube_get(a->kube, &where, ret, &why) == 0 || why.cls == DF_ERR_NOT_FOUND)
+        return 0;
+    return df_err_pass(err, &why);
+}
+
+/* ---- adding --------------------------------------------------------------------------------- */
+
+static struct df_audit_place last_of(const cJSON *trail)
+{
+    const cJSON *entries = df_json_at(trail, "entries");
+    const cJSON *last = cJSON_GetArrayItem(entries, cJSON_GetArraySize(entries) - 1);
+    return df_audit_place_of(df_json_at(last, "entry"));
+}
+
+/* Remembers what the API server has. If entries that were there are gone, the chain goes on behind
+ * them all the same: the hole is found by whoever checks it. */
+static void take_open(struct df_audit *a, cJSON *trail)
+{
+    struct df_audit_place last = last_of(trail);
+    cJSON_Delete(a->open);
+    a->open = trail;
+    if (last.sequence >= a->last.sequence)
+        a->last = last;
+}
+
+/* Looks for the newest resource of the chain. *ret_begins: there is none, but older ones. */
+static int find_open(struct df_audit *a, bool *ret_begins, struct df_err *err)
+{
+    DF_STRS struct df_strs names = {0};
+    cJSON *trail = NULL;
+    if (list_names(a, &names, err) < 0)
+        return -1;
+    size_t n = names.len;
+    while (n && !first_of(names.items[n - 1]))
+        n--;
+    *ret_begins = names.len && !n && !a->last.sequence;
+    if (n && find_trail(a, names.items[n - 1], &trail, err) < 0)
+        return -1;
+    if (trail)
+        take_open(a, trail);
+    return 0;
+}
+
+static int append_link(cJSON *trail, const cJSON *entry, struct df_audit_place *last,
+                       struct df_err *err)
+{
+    cJSON *entries = df_json_array_at(trail, "entries"), *item = cJSON_CreateObject();
+    DF_JSON cJSON *link = cJSON_Duplicate(entry, true);
+    if (df_json_append(entries, item, err) < 0 || df_check_alloc(link, err) < 0 ||
+        df_audit_link(link, last, err) < 0)
+        return -1;
+    DF_FREE char *id = df_strf("%lld", (long long)(CHAIN_IDS + last->sequence));
+    return df_json_put(item, err, DF_STR_ALLOC("id", id), DF_ITEM("entry", DF_TAKE(link)));
+}
+
+static cJSON *new_trail(const struct df_audit *a)
+{
+    DF_FREE char *name = df_strf(CHAIN "%012lld", (long long)a->last.sequence + 1);
+    cJSON *trail = cJSON_CreateObject();
+    if (name && trail && df_json_add_str(trail, "apiVersion", a->api_version, NULL) == 0 &&
+        df_json_add_str(trail, "kind", "AuditTrail", NULL) == 0 &&
+        df_json_add_str(df_json_object_at(trail, "metadata"), "name", name, NULL) == 0)
+        return trail;
+    cJSON_Delete(trail);
+    return NULL;
+}
+
+/* A full one is never written again, nor is one behind which entries are known. */
+static bool has_room(const struct df_audit *a)
+{
+    return a->open && cJSON_GetArraySize(df_json_at(a->open, "entries")) < DF_LIMIT_AUDIT_ENTRIES &&
+           last_of(a->open).sequence == a->last.sequence;
+}
+
+static int write_trail(struct df_audit *a, const cJSON *trail, bool is_new, cJSON **ret,
+                       struct df_err *err)
+{
+    const struct df_kube_at new = trail_at(a, NULL), old = trail_at(a, df_kube_name(trail));
+    return is_new ? df_kube_create(a->kube, &new, trail, ret, err)
+                  : df_kube_update(a->kube, &old, trail, ret, err);
+}
+
+struct addition {
+    const cJSON *entry;
+    const unsigned char *key;
+    bool is_new; /* it is the first of its resource */
+};
+
+/* 0: written; 1: somebody else has written meanwhile. */
+static int try_once(struct df_audit *a, struct addition *add, struct df_err *err)
+{
+    struct df_err why = {0};
+    cJSON *answer = NULL;
+    DF_JSON cJSON *begin = NULL;
+    bool begins = false;
+    if (!a->open && find_open(a, &begins, err) < 0)
+        return -1;
+    add->is_new = !has_room(a);
+    struct df_audit_place last = a->last;
+    DF_JSON cJSON *trail = add->is_new ? new_trail(a) : cJSON_Duplicate(a->open, true);
+    if (df_check_alloc(trail, err) < 0 ||
+        (begins && (df_audit_cut(&last, 0, add->key, &begin, err) < 0 ||
+                    append_link(trail, begin, &last, err) < 0)) ||
+        append_link(trail, add->entry, &last, err) < 0)
+        return -1;
+    int result = write_trail(a, trail, add->is_new, &answer, &why);
+    if (result == 0) {
+        take_open(a, answer);
+        return 0;
+    }
+    cJSON_Delete(a->open); /* the answer is missing: what is there now is not known */
+    a->open = NULL;
+    bool again = why.cls == DF_ERR_CONFLICT || why.cls == DF_ERR_NOT_FOUND;
+    return again ? 1 : df_err_pass(err, &why);
+}
+
+static int add_link(struct df_audit *a, struct addition *add, struct df_err *err)
+{
+    for (int tries = 0; tries < TRIES; tries++) {
+        int result = try_once(a, add, err);
+        if (result <= 0)
+            return result;
+    }
+    return df_fail(err, DF_ERR_RETRY, "other replicas write to the audit trail all the time");
+}
+
+/* ---- removing the oldest --------------------------------------------------------------------- */
+
+/* The checkpoint first: the chain begins behind what goes. */
+static int note_cut(struct df_audit *a, const struct df_strs *names, size_t going,
+                    const unsigned char *key, struct df_err *err)
+{
+    DF_JSON cJSON *trail = NULL, *entry = NULL;
+    int64_t first = 0;
+    for (size_t i = 0; i < going && !first; i++)
+        first = first_of(names->items[i]);
+    if (!first)
+        return 0;
+    if (find_trail(a, names->items[going - 1], &trail, err) < 0)
+        return -1;
+    const struct df_audit_place cut = last_of(trail);
+    if (!cut.sequence) /* it is gone already, or none of ours */
+        return 0;
+    if (df_audit_cut(&cut, cut.sequence - first + 1, key, &entry, err) < 0)
+        return -1;
+    return add_link(a, &(struct addition){entry, key, false}, err);
+}
+
+static int drop_oldest(struct df_audit *a, const unsigned char *key, struct df_err *err)
+{
+    DF_STRS struct df_strs names = {0};
+    if (list_names(a, &names, err) < 0)
+        return -1;
+    size_t going = names.len > DF_LIMIT_AUDIT_TRAILS ? names.len - DF_LIMIT_AUDIT_TRAILS : 0;
+    if (going && note_cut(a, &names, going, key, err) < 0)
+        return -1;
+    for (size_t i = 0; i < going; i++) {
         const struct df_kube_at oldest = trail_at(a, names.items[i]);
         const struct df_kube_delete_options o = DF_KUBE_DELETE_OPTIONS;
         struct df_err why = {0};
@@ -180,17 +282,27 @@ static int drop_oldest(struct df_audit *a, struct df_err *err)
     return 0;
 }
 
-int df_audit_add(struct df_audit *a, const cJSON *entry, struct df_err *err)
+static int check_size(const cJSON *entry, struct df_err *err)
 {
+    DF_FREE char *text = df_json_print(entry);
+    if (!text)
+        return df_fail_oom(err);
+    return strlen(text) > DF_LIMIT_AUDIT_ENTRY
+               ? df_fail(err, DF_ERR_LIMIT, "an audit entry is larger than %zu bytes",
+                         DF_LIMIT_AUDIT_ENTRY)
+               : 0;
+}
+
+int df_audit_add(struct df_audit *a, const cJSON *entry, const unsigned char *key,
+                 struct df_err *err)
+{
+    struct addition add = {entry, key, false};
     if (check_size(entry, err) < 0)
         return -1;
     (void)pthread_mutex_lock(&a->lock);
-    int result = add_to_open(a, entry, err);
-    if (result > 0) {
-        result = add_to_new(a, entry, err);
-        if (result == 0 && drop_oldest(a, err) < 0)
-            result = df_err_wrap(err, "the entry is written, but older ones cannot be removed");
-    }
+    int result = add_link(a, &add, err);
+    if (result == 0 && add.is_new && drop_oldest(a, key, err) < 0)
+        result = df_err_wrap(err, "the entry is written, but older ones cannot be removed");
     (void)pthread_mutex_unlock(&a->lock);
     return result;
 }
@@ -198,6 +310,7 @@ int df_audit_add(struct df_audit *a, const cJSON *entry, struct df_err *err)
 /* ---- reading -------------------------------------------------------------------------------- */
 
 struct reading {
+    const struct df_audit_filter *filter; /* or NULL */
     int64_t before;
     cJSON *found; /* items {id, entry} */
 };
@@ -209,22 +322,41 @@ static int64_t id_of(const cJSON *item)
     return text && df_parse_i64(text, 1, INT64_MAX, &id, NULL) == 0 ? id : 0;
 }
 
-static int begin_reading(void *arg, const char *version, struct df_err *err)
+static int read_trail(struct reading *r, const cJSON *trail, struct df_err *err)
 {
-    struct reading *r = arg;
-    (void)version;
-    cJSON_Delete(r->found);
-    return df_check_alloc(r->found = cJSON_CreateArray(), err);
-}
-
-static int read_trail(void *arg, const cJSON *trail, struct df_err *err)
-{
-    struct reading *r = arg;
     const cJSON *item;
     cJSON_ArrayForEach (item, cJSON_GetObjectItemCaseSensitive(trail, "entries")) {
         if (id_of(item) < r->before &&
+            (!r->filter || df_audit_filter_takes(r->filter, df_json_at(item, "entry"))) &&
             df_json_append(r->found, cJSON_Duplicate(item, true), err) < 0)
             return -1;
+    }
+    return 0;
+}
+
+/* Is all that is below this resource older than what is asked for? */
+static bool ends_before(const struct reading *r, const cJSON *trail)
+{
+    const char *at = df_json_str(cJSON_GetArrayItem(df_json_at(trail, "entries"), 0), "entry.at");
+    return r->filter && r->filter->since[0] && at && strcmp(at, r->filter->since) < 0;
+}
+
+/* The newest first, until there are more than limit. Those that are older than the chain overlap:
+ * they are read all, or not. */
+static int read_trails(struct df_audit *a, struct reading *r, int limit, struct df_err *err)
+{
+    DF_STRS struct df_strs names = {0};
+    if (df_check_alloc(r->found, err) < 0 || list_names(a, &names, err) < 0)
+        return -1;
+    for (size_t i = names.len; i-- > 0;) {
+        DF_JSON cJSON *trail = NULL;
+        int64_t first = first_of(names.items[i]);
+        bool is_older = !first || CHAIN_IDS + first < r->before;
+        if (is_older &&
+            (find_trail(a, names.items[i], &trail, err) < 0 || read_trail(r, trail, err) < 0))
+            return -1;
+        if (first && (cJSON_GetArraySize(r->found) > limit || ends_before(r, trail)))
+            break;
     }
     return 0;
 }
@@ -268,15 +400,14 @@ static int sort_page(const cJSON *found, int limit, cJSON **ret, char **ret_curs
     return 0;
 }
 
-int df_audit_list(struct df_audit *a, const char *cursor, int limit, cJSON **ret, char **ret_cursor,
-                  struct df_err *err)
+int df_audit_list(struct df_audit *a, const struct df_audit_filter *filter, const char *cursor,
+                  int limit, cJSON **ret, char **ret_cursor, struct df_err *err)
 {
-    struct reading r = {0};
-    const struct df_kube_sink sink = {begin_reading, read_trail, &r};
-    const struct df_kube_at all = trail_at(a, NULL);
+    struct reading r = {.filter = filter};
     if (df_page_start(cursor, true, &r.before, err) < 0 || df_page_limit(limit, &limit, err) < 0)
         return -1;
-    int result = df_kube_list(a->kube, &all, NULL, 0, &sink, err);
+    r.found = cJSON_CreateArray();
+    int result = read_trails(a, &r, limit, err);
     if (result == 0)
         result = sort_page(r.found, limit, ret, ret_cursor, err);
     cJSON_Delete(r.found);

@@ -1,4 +1,190 @@
+/*
+ * The audit trail in SQLite: a table with one row for each entry, and one with the members that
+ * filters are about. Without a filter the trail is read in the order of its ids, with one in the
+ * order of its times.
+ */
 #include "spawner/store/documents/audit_rows.h"
+
+#include "common/base/clock.h"
+#include "common/base/limits.h"
+
+/* NULL if the row is damaged. */
+#define MEMBER(name) "CASE WHEN json_valid(body) THEN json_extract(body, '$." name "') END"
+
+/* Of a row that begins with id and hash. */
+static struct df_audit_place place_of(sqlite3_stmt *q)
+{
+    struct df_audit_place place = {.sequence = sqlite3_column_int64(q, 0)};
+    const char *hash = (const char *)sqlite3_column_text(q, 1);
+    if (hash && strlen(hash) == DF_SHA256_HEX - 1)
+        memcpy(place.hash, hash, DF_SHA256_HEX);
+    return place;
+}
+
+/* ---- adding --------------------------------------------------------------------------------- */
+
+static int read_last(struct df_db *db, struct df_audit_place *ret, struct df_err *err)
+{
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    bool row = false;
+    if (df_db_query(db, "SELECT id, " MEMBER("hash") " FROM audit ORDER BY id DESC LIMIT 1", NULL,
+                    &q, err) < 0 ||
+        df_db_step(db, q, &row, err) < 0)
+        return -1;
+    *ret = row ? place_of(q) : (struct df_audit_place){0};
+    return 0;
+}
+
+#define WORD(which) DF_DB_T(df_json_str(entry, df_audit_word_name(which)))
+static int insert(struct df_db *db, int64_t id, const cJSON *entry, struct df_err *err)
+{
+    DF_FREE char *text = df_json_print(entry);
+    if (!text)
+        return df_fail_oom(err);
+    if (strlen(text) > DF_LIMIT_DOCUMENT)
+        return df_fail(err, DF_ERR_LIMIT, "an audit entry is larger than %zu bytes",
+                       DF_LIMIT_DOCUMENT);
+    if (df_db_run(db, "INSERT INTO audit (id, body) VALUES (?1, ?2)",
+                  DF_DB_ARGS(DF_DB_I(id), DF_DB_T(text)), err) < 0)
+        return -1;
+    return df_db_run(db, "INSERT INTO audit_words VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+                     DF_DB_ARGS(DF_DB_T(df_json_text(entry, "at")), DF_DB_I(id),
+                                WORD(DF_AUDIT_NAME), WORD(DF_AUDIT_ACTOR), WORD(DF_AUDIT_ACTION),
+                                WORD(DF_AUDIT_KIND), WORD(DF_AUDIT_OUTCOME)),
+                     err);
+}
+
+static int insert_link(struct df_db *db, cJSON *entry, struct df_audit_place *last,
+                       struct df_err *err)
+{
+    return df_check_alloc(entry, err) < 0 || df_audit_link(entry, last, err) < 0
+               ? -1
+               : insert(db, last->sequence, entry, err);
+}
+
+static int begin_chain(struct df_db *db, const unsigned char *key, struct df_audit_place *last,
+                       struct df_err *err)
+{
+    DF_JSON cJSON *entry = NULL;
+    if (df_audit_cut(last, 0, key, &entry, err) < 0)
+        return -1;
+    return insert_link(db, entry, last, err);
+}
+
+int df_audit_rows_add(struct df_db *db, void *arg, struct df_err *err)
+{
+    const struct df_audit_addition *a = arg;
+    struct df_audit_place last;
+    if (read_last(db, &last, err) < 0)
+        return -1;
+    bool is_unchained = last.sequence && !last.hash[0];
+    if (is_unchained && !a->key)
+        return insert(db, last.sequence + 1, a->entry, err);
+    if (is_unchained && begin_chain(db, a->key, &last, err) < 0)
+        return -1;
+    DF_JSON cJSON *entry = cJSON_Duplicate(a->entry, true);
+    return insert_link(db, entry, &last, err);
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+#define MAY_BE(n, member) " AND (?" #n " IS NULL OR w." member " = ?" #n ")"
+static const char all_rows[] = "SELECT id, body FROM audit WHERE id < ?1 ORDER BY id DESC";
+/* CROSS JOIN: the words come first. */
+#define SOME_ROWS(index, first)                                                                    \
+    "SELECT a.id, a.body FROM audit_words w " index " CROSS JOIN audit a ON a.id = w.id WHERE "    \
+    "w.at >= ?1 AND w.at <= ?2 AND (w.at < ?2 OR w.id < ?3)" first MAY_BE(4, "name")               \
+        MAY_BE(5, "actor") MAY_BE(6, "action") MAY_BE(7, "kind")                                   \
+            MAY_BE(8, "outcome") " ORDER BY w.at DESC, w.id DESC"
+
+/* By what has few entries, as a rule; else by time. */
+static const char *sql_of(const struct df_audit_filter *f)
+{
+    const char *outcome = f->words[DF_AUDIT_OUTCOME];
+    if (f->words[DF_AUDIT_NAME])
+        return SOME_ROWS("INDEXED BY audit_words_name", " AND w.name = ?4");
+    if (f->words[DF_AUDIT_ACTOR])
+        return SOME_ROWS("INDEXED BY audit_words_actor", " AND w.actor = ?5");
+    if (outcome && !df_streq(outcome, "done"))
+        return SOME_ROWS("INDEXED BY audit_words_outcome", " AND w.outcome = ?8");
+    return SOME_ROWS("", "");
+}
+
+/* The time of this entry; "" if it is not there. */
+static int time_of(struct df_db *db, int64_t id, char out[DF_TIME_LEN], struct df_err *err)
+{
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    bool row = false;
+    if (df_db_query(db, "SELECT " MEMBER("at") " FROM audit WHERE id = ?1", DF_DB_ARGS(DF_DB_I(id)),
+                    &q, err) < 0 ||
+        df_db_step(db, q, &row, err) < 0)
+        return -1;
+    const char *at = row ? (const char *)sqlite3_column_text(q, 0) : NULL;
+    (void)snprintf(out, DF_TIME_LEN, "%s", at ? at : "");
+    return 0;
+}
+
+static int read_row(sqlite3_stmt *q, cJSON **ret, struct df_err *err)
+{
+    const char *text = (const char *)sqlite3_column_text(q, 1);
+    if (!text)
+        return df_fail_oom(err);
+    if (df_json_parse(text, (size_t)sqlite3_column_bytes(q, 1), ret, NULL) < 0)
+        *ret = df_json_object(DF_NUM("sequence", sqlite3_column_int64(q, 0)));
+    return df_check_alloc(*ret, err);
+}
+
+static int read_rows(struct df_db *db, sqlite3_stmt *q, int limit, cJSON *page, int64_t *ret_last,
+                     struct df_err *err)
+{
+    int64_t last = 0;
+    size_t bytes = 0;
+    for (int n = 0;; n++) {
+        bool row = false;
+        cJSON *entry = NULL;
+        if (df_db_step(db, q, &row, err) < 0)
+            return -1;
+        if (!row || n == limit || bytes > DF_LIMIT_PAGE) {
+            *ret_last = row ? last : 0;
+            return 0;
+        }
+        if (read_row(q, &entry, err) < 0 || df_json_append(page, entry, err) < 0)
+            return -1;
+        last = sqlite3_column_int64(q, 0);
+        bytes += (size_t)sqlite3_column_bytes(q, 1);
+    }
+}
+
+static int list_filtered(struct df_db *db, const struct df_audit_filter *f, int64_t before,
+                         int limit, cJSON *page, int64_t *ret_last, struct df_err *err)
+{
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    char end[DF_TIME_LEN] = "~"; /* after every time */
+    bool goes_on = before < INT64_MAX;
+    if (goes_on && time_of(db, before, end, err) < 0)
+        return -1;
+    bool from_until = f->until[0] && strcmp(f->until, end) < 0;
+    if (df_db_query(db, sql_of(f),
+                    DF_DB_ARGS(DF_DB_T(f->since), DF_DB_T(from_until ? f->until : end),
+                               DF_DB_I(from_until ? 0 : before), DF_DB_T(f->words[DF_AUDIT_NAME]),
+                               DF_DB_T(f->words[DF_AUDIT_ACTOR]),
+                               DF_DB_T(f->words[DF_AUDIT_ACTION]), DF_DB_T(f->words[DF_AUDIT_KIND]),
+                               DF_DB_T(f->words[DF_AUDIT_OUTCOME])),
+                    &q, err) < 0)
+        return -1;
+    return read_rows(db, q, limit, page, ret_last, err);
+}
+
+int df_audit_rows_list(struct df_db *db, const struct df_audit_filter *filter, int64_t before,
+                       int limit, cJSON *page, int64_t *ret_last, struct df_err *err)
+{
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    if (filter)
+        return list_filtered(db, filter, before, limit, page, ret_last, err);
+    if (df_db_query(db, all_rows, DF_DB_ARGS(DF_DB_I(before)), &q, err) < 0)
+        return -1;
+    return read_rows(db, q, limit, page, ret_last, err);
+}
 
 int df_audit_rows_measure(struct df_db *db, int64_t *ret_count, int64_t *ret_bytes,
                           struct df_err *err)
@@ -14,55 +200,65 @@ int df_audit_rows_measure(struct df_db *db, int64_t *ret_count, int64_t *ret_byt
     return 0;
 }
 
+/* ---- the end of the oldest ------------------------------------------------------------------ */
+
 /* Times of one format are in order as texts. Before ?1 all go; before ?2 those that are not among
- * the newest ?3. */
-#define IS_OLD                                                                                     \
-    "(json_extract(body, '$.at') < ?1 OR (json_extract(body, '$.at') < ?2 AND id <= (SELECT "      \
-    "max(id) FROM audit) - ?3))"
-#define BATCH "1000"
+ * the newest ?3. The entries that go are the oldest, and no one among them stays: the chain would
+ * have a hole. */
+static const char find_first_kept[] = "SELECT id FROM audit WHERE NOT (" MEMBER(
+    "at") " < ?1 OR (" MEMBER("at") " < ?2 AND id <= "
+                                    "(SELECT max(id) FROM audit) - ?3)) ORDER BY id LIMIT 1";
 
-static const char count_old[] = "SELECT count(*) FROM audit WHERE " IS_OLD;
-/* Entries are about in the order of their times: when none of the oldest goes, none does. */
-static const char remove_old[] =
-    "DELETE FROM audit WHERE id IN (SELECT id FROM audit ORDER BY id LIMIT " BATCH ") AND " IS_OLD
-    " RETURNING id";
+static const char find_last_before[] =
+    "SELECT id, " MEMBER("hash") ", (SELECT count(*) FROM audit WHERE id < ?1)"
+                                 " FROM audit WHERE id < ?1 ORDER BY id DESC LIMIT 1";
 
-struct df_audit_pruning df_audit_pruning_of(const struct df_audit_limits *limits)
-{
-    struct df_audit_pruning p = {.keep = limits->keep};
-    (void)df_time_format(limits->before_us, p.before);
-    (void)df_time_format(limits->keep ? limits->never_after_us : 0, p.never_after);
-    return p;
-}
-
-static int begin(struct df_db *db, const char *sql, const struct df_audit_pruning *p,
-                 sqlite3_stmt **ret, struct df_err *err)
-{
-    return df_db_query(db, sql,
-                       DF_DB_ARGS(DF_DB_T(p->before), DF_DB_T(p->never_after), DF_DB_I(p->keep)),
-                       ret, err);
-}
-
-int df_audit_rows_count(struct df_db *db, struct df_audit_pruning *p, struct df_err *err)
+static int first_kept(struct df_db *db, const struct df_audit_limits *limits, int64_t *ret,
+                      struct df_err *err)
 {
     DF_DB_STMT sqlite3_stmt *q = NULL;
+    char before[DF_TIME_LEN], never_after[DF_TIME_LEN];
     bool row = false;
-    if (begin(db, count_old, p, &q, err) < 0 || df_db_step(db, q, &row, err) < 0)
+    (void)df_time_format(limits->before_us, before);
+    (void)df_time_format(limits->keep ? limits->never_after_us : 0, never_after);
+    if (df_db_query(db, find_first_kept,
+                    DF_DB_ARGS(DF_DB_T(before), DF_DB_T(never_after), DF_DB_I(limits->keep)), &q,
+                    err) < 0 ||
+        df_db_step(db, q, &row, err) < 0)
         return -1;
-    p->count = row ? sqlite3_column_int64(q, 0) : 0;
+    *ret = row ? sqlite3_column_int64(q, 0) : INT64_MAX;
     return 0;
 }
 
-int df_audit_rows_prune(struct df_db *db, void *arg, struct df_err *err)
+int df_audit_rows_find_cut(struct df_db *db, const struct df_audit_limits *limits,
+                           struct df_audit_place *ret, int64_t *ret_count, struct df_err *err)
 {
-    struct df_audit_pruning *p = arg;
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    int64_t kept = 0;
+    bool row = false;
+    if (first_kept(db, limits, &kept, err) < 0 ||
+        df_db_query(db, find_last_before, DF_DB_ARGS(DF_DB_I(kept)), &q, err) < 0 ||
+        df_db_step(db, q, &row, err) < 0)
+        return -1;
+    *ret = row ? place_of(q) : (struct df_audit_place){0};
+    *ret_count = row ? sqlite3_column_int64(q, 2) : 0;
+    return 0;
+}
+
+int df_audit_rows_remove(struct df_db *db, void *arg, struct df_err *err)
+{
+    static const char batch[] = "DELETE FROM audit WHERE id IN (SELECT id FROM audit WHERE id <= ?1"
+                                " ORDER BY id LIMIT 1000) RETURNING id";
+    struct df_audit_removal *r = arg;
     DF_DB_STMT sqlite3_stmt *q = NULL;
     int64_t n = 0;
-    if (begin(db, remove_old, p, &q, err) < 0)
+    if (df_db_query(db, batch, DF_DB_ARGS(DF_DB_I(r->up_to)), &q, err) < 0)
         return -1;
     for (bool row = true; row; n += row)
         if (df_db_step(db, q, &row, err) < 0)
             return -1;
-    p->count = n;
-    return 0;
+    r->count = n;
+    return n ? 0
+             : df_db_run(db, "DELETE FROM audit_words WHERE id <= ?1",
+                         DF_DB_ARGS(DF_DB_I(r->up_to)), err);
 }

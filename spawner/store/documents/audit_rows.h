@@ -1,29 +1,45 @@
 /*
- * audit_rows.h - the audit trail as rows of the database: its size, and the end of its oldest
- * entries. Thread rule: as database.h.
+ * audit_rows.h - the audit trail as rows of the database: adding, reading, and the end of its
+ * oldest entries. The id of a row is the sequence of its entry in the chain
+ * (model/audit_chain.h). Thread rule: as database.h.
  */
 #ifndef DF_AUDIT_ROWS_H
 #define DF_AUDIT_ROWS_H
 
-#include "common/base/clock.h"
+#include "spawner/model/audit_chain.h"
+#include "spawner/model/audit_filter.h"
 #include "spawner/store/documents/database.h"
 #include "spawner/store/store.h"
+
+/* Adds an entry behind the last one; a df_db_body, arg is one of these. Behind an entry of an older
+ * dayfly, which has no hash, the chain begins with an entry that says so; without a key it does not
+ * begin. */
+struct df_audit_addition {
+    const cJSON *entry;
+    const unsigned char *key; /* or NULL */
+};
+int df_audit_rows_add(struct df_db *db, void *arg, struct df_err *err) DF_MUST_CHECK;
+
+/* Appends at most limit entries to page, the newest first. before: those with a smaller id.
+ * *ret_last: the id after which the next page begins; 0: this was the last one. A page of large
+ * entries may have fewer than limit. filter NULL: all, in the order of the chain. A row that is
+ * damaged is an entry with its sequence alone. */
+int df_audit_rows_list(struct df_db *db, const struct df_audit_filter *filter, int64_t before,
+                       int limit, cJSON *page, int64_t *ret_last, struct df_err *err) DF_MUST_CHECK;
 
 int df_audit_rows_measure(struct df_db *db, int64_t *ret_count, int64_t *ret_bytes,
                           struct df_err *err) DF_MUST_CHECK;
 
-struct df_audit_pruning {
-    char before[DF_TIME_LEN], never_after[DF_TIME_LEN];
-    int64_t keep;
-    int64_t count; /* of the last call */
+/* Finds the last of the oldest entries that are to go. *ret_count: how many they are. */
+int df_audit_rows_find_cut(struct df_db *db, const struct df_audit_limits *limits,
+                           struct df_audit_place *ret, int64_t *ret_count,
+                           struct df_err *err) DF_MUST_CHECK;
+/* Removes some of the entries up to this sequence, at most so many that other writers hardly wait;
+ * a df_db_body, arg is one of these. */
+struct df_audit_removal {
+    int64_t up_to;
+    int64_t count; /* of the last call; 0: none is left */
 };
-struct df_audit_pruning df_audit_pruning_of(const struct df_audit_limits *limits);
-
-/* Counts the entries that would go. */
-int df_audit_rows_count(struct df_db *db, struct df_audit_pruning *p,
-                        struct df_err *err) DF_MUST_CHECK;
-/* Removes some of them, at most so many that other writers hardly wait; a df_db_body, arg is the
- * pruning. count 0: none is left. */
-int df_audit_rows_prune(struct df_db *db, void *arg, struct df_err *err) DF_MUST_CHECK;
+int df_audit_rows_remove(struct df_db *db, void *arg, struct df_err *err) DF_MUST_CHECK;
 
 #endif

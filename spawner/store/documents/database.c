@@ -137,6 +137,12 @@ int df_db_run(struct df_db *db, const char *sql, const struct df_db_arg *args, s
     return 0;
 }
 
+int df_db_make(struct df_db *db, const char *statements, struct df_err *err)
+{
+    int rc = sqlite3_exec(db->handle, statements, NULL, NULL, NULL);
+    return rc == SQLITE_OK ? 0 : fail_sqlite(db, rc, err);
+}
+
 int df_db_transaction(struct df_db *db, df_db_body body, void *arg, struct df_err *err)
 {
     if (df_db_run(db, "BEGIN IMMEDIATE", NULL, err) < 0)

@@ -66,6 +66,9 @@ int df_db_step(struct df_db *db, sqlite3_stmt *q, bool *ret_row, struct df_err *
 int df_db_run(struct df_db *db, const char *sql, const struct df_db_arg *args,
               struct df_err *err) DF_MUST_CHECK;
 
+/* Runs the statements of this text, which add to the schema what an older database has not. */
+int df_db_make(struct df_db *db, const char *statements, struct df_err *err) DF_MUST_CHECK;
+
 /* Writes a copy of the whole database, of one moment, into a new file at path, without blocking
  * other connections. On failure the caller removes the file. */
 int df_db_copy(struct df_db *db, const char *path, struct df_err *err) DF_MUST_CHECK;

@@ -415,13 +415,14 @@ int df_store_kube_release(struct df_store *store, enum df_kind kind, const char 
 
 static int audit(struct df_store *store, const cJSON *entry, struct df_err *err)
 {
-    return df_audit_add(self(store)->audit, entry, err);
+    return df_audit_add(self(store)->audit, entry, df_store_audit_key(store), err);
 }
 
-static int audit_list(struct df_store *store, const char *cursor, int limit, cJSON **ret,
-                      char **ret_cursor, struct df_err *err)
+static int audit_list(struct df_store *store, const struct df_audit_filter *filter,
+                      const char *cursor, int limit, cJSON **ret, char **ret_cursor,
+                      struct df_err *err)
 {
-    return df_audit_list(self(store)->audit, cursor, limit, ret, ret_cursor, err);
+    return df_audit_list(self(store)->audit, filter, cursor, limit, ret, ret_cursor, err);
 }
 
 static int audit_size(struct df_store *store, int64_t *ret_count, int64_t *ret_bytes,

@@ -20,3 +20,17 @@ const char df_db_schema[] =
 
 const char df_db_secret_uses[] =
     "CREATE TABLE IF NOT EXISTS secret_uses (name TEXT PRIMARY KEY, body TEXT NOT NULL)";
+
+const char df_db_audit_words[] =
+    "CREATE TABLE IF NOT EXISTS audit_words (at TEXT NOT NULL, id INTEGER NOT NULL, name TEXT,"
+    " actor TEXT, action TEXT, kind TEXT, outcome TEXT, PRIMARY KEY (at, id)) WITHOUT ROWID;"
+    /* Each has (at, id) behind its columns. */
+    "CREATE INDEX IF NOT EXISTS audit_words_name ON audit_words (name);"
+    "CREATE INDEX IF NOT EXISTS audit_words_outcome ON audit_words (outcome);"
+    "CREATE INDEX IF NOT EXISTS audit_words_actor ON audit_words (actor, at, id, action, kind,"
+    " outcome, name);"
+    "INSERT OR IGNORE INTO audit_words SELECT ifnull(json_extract(body, '$.at'), ''), id,"
+    " json_extract(body, '$.name'), json_extract(body, '$.actor'), json_extract(body, '$.action'),"
+    " json_extract(body, '$.kind'), json_extract(body, '$.outcome') FROM audit"
+    " WHERE id > ifnull((SELECT id FROM audit_words ORDER BY at DESC, id DESC LIMIT 1), 0)"
+    " AND json_valid(body)";

@@ -26,6 +26,8 @@ static int make_pattern(sqlite3 **ret, sqlite3_stmt **ret_find)
     if (rc == SQLITE_OK)
         rc = sqlite3_exec(*ret, df_db_secret_uses, NULL, NULL, NULL);
     if (rc == SQLITE_OK)
+        rc = sqlite3_exec(*ret, df_db_audit_words, NULL, NULL, NULL);
+    if (rc == SQLITE_OK)
         rc = sqlite3_prepare_v2(*ret,
                                 "SELECT 1 FROM sqlite_schema WHERE type IS ?1 AND name IS ?2 AND "
                                 "tbl_name IS ?3 AND sql IS ?4",

@@ -8,6 +8,7 @@
 #include "spawner/store/documents/audit_rows.h"
 #include "spawner/store/documents/backend.h"
 #include "spawner/store/documents/commits.h"
+#include "spawner/store/documents/schema.h"
 #include "spawner/store/documents/watchers.h"
 
 #define READERS 4
@@ -260,18 +261,22 @@ static int names(struct df_store *store, enum df_kind kind, const char *label, s
     return result;
 }
 
-static int audit_list(struct df_store *store, const char *cursor, int limit, cJSON **ret,
-                      char **ret_cursor, struct df_err *err)
+static int audit_list(struct df_store *store, const struct df_audit_filter *filter,
+                      const char *cursor, int limit, cJSON **ret, char **ret_cursor,
+                      struct df_err *err)
 {
-    int64_t start = 0;
+    int64_t start = 0, last = 0;
     struct df_db *db = NULL;
-    if (df_page_start(cursor, true, &start, err) < 0 || df_page_limit(limit, &limit, err) < 0 ||
-        borrow_reader(self(store), &db, err) < 0)
+    DF_JSON cJSON *page = cJSON_CreateArray();
+    if (df_check_alloc(page, err) < 0 || df_page_start(cursor, true, &start, err) < 0 ||
+        df_page_limit(limit, &limit, err) < 0 || borrow_reader(self(store), &db, err) < 0)
         return -1;
-    int result = page_of(db, "SELECT id, body FROM audit WHERE id < ?1 ORDER BY id DESC",
-                         DF_DB_ARGS(DF_DB_I(start)), limit, ret, ret_cursor, err);
+    int result = df_audit_rows_list(db, filter, start, limit, page, &last, err);
     return_reader(self(store), db);
-    return result;
+    if (result < 0 || df_page_cursor(last, ret_cursor, err) < 0)
+        return -1;
+    *ret = DF_TAKE(page);
+    return 0;
 }
 
 /* ---- writing -------------------------------------------------------------------------------- */
@@ -496,21 +501,10 @@ static int remove_document(struct df_store *store, enum df_kind kind, const char
     return commit_change(self(store), remove_body, &c, err);
 }
 
-static int audit_body(struct df_db *db, void *arg, struct df_err *err)
-{
-    return df_db_run(db, "INSERT INTO audit (body) VALUES (?1)", DF_DB_ARGS(DF_DB_T(arg)), err);
-}
-
 static int audit(struct df_store *store, const cJSON *entry, struct df_err *err)
 {
-    struct sqlite_store *s = self(store);
-    DF_FREE char *text = df_json_print(entry);
-    if (!text)
-        return df_fail_oom(err);
-    if (strlen(text) > DF_LIMIT_DOCUMENT)
-        return df_fail(err, DF_ERR_LIMIT, "an audit entry is larger than %zu bytes",
-                       DF_LIMIT_DOCUMENT);
-    return df_commits_join(&s->commits, audit_body, text, err);
+    struct df_audit_addition a = {entry, df_store_audit_key(store)};
+    return df_commits_join(&self(store)->commits, df_audit_rows_add, &a, err);
 }
 
 static int audit_size(struct df_store *store, int64_t *ret_count, int64_t *ret_bytes,
@@ -524,36 +518,39 @@ static int audit_size(struct df_store *store, int64_t *ret_count, int64_t *ret_b
     return result;
 }
 
-static int count_old_entries(struct sqlite_store *s, struct df_audit_pruning *p, struct df_err *err)
+static int find_cut(struct sqlite_store *s, const struct df_audit_limits *limits,
+                    struct df_audit_place *ret, int64_t *ret_count, struct df_err *err)
 {
     struct df_db *db = NULL;
     if (borrow_reader(s, &db, err) < 0)
         return -1;
-    int result = df_audit_rows_count(db, p, err);
+    int result = df_audit_rows_find_cut(db, limits, ret, ret_count, err);
     return_reader(s, db);
     return result;
 }
 
-static int remove_old_entries(struct sqlite_store *s, struct df_audit_pruning *p,
-                              struct df_err *err)
-{
-    int64_t all = 0;
-    do {
-        if (df_commits_run(&s->commits, df_audit_rows_prune, p, NULL, err) < 0)
-            return -1;
-        all += p->count;
-    } while (p->count);
-    p->count = all;
-    return 0;
-}
-
+/* The checkpoint first: when it is there, the chain begins behind the cut, whether or not the
+ * entries before are all gone. */
 static int audit_prune(struct df_store *store, const struct df_audit_limits *limits, bool dry_run,
                        int64_t *ret_count, struct df_err *err)
 {
-    struct df_audit_pruning p = df_audit_pruning_of(limits);
-    if ((dry_run ? count_old_entries : remove_old_entries)(self(store), &p, err) < 0)
+    struct sqlite_store *s = self(store);
+    struct df_audit_place cut;
+    DF_JSON cJSON *entry = NULL;
+    int64_t count = 0;
+    if (find_cut(s, limits, &cut, &count, err) < 0)
         return -1;
-    *ret_count = p.count;
+    *ret_count = count;
+    if (dry_run || !count)
+        return 0;
+    if (df_audit_cut(&cut, count, df_store_audit_key(store), &entry, err) < 0 ||
+        audit(store, entry, err) < 0)
+        return -1;
+    struct df_audit_removal r = {.up_to = cut.sequence};
+    do {
+        if (df_commits_run(&s->commits, df_audit_rows_remove, &r, NULL, err) < 0)
+            return -1;
+    } while (r.count);
     return 0;
 }
 
@@ -623,6 +620,8 @@ int df_store_sqlite_open(const char *path, struct df_store **ret, struct df_err 
     (void)pthread_cond_init(&s->returned, NULL);
     s->path = strdup(path);
     int result = s->path ? df_db_open(path, DF_DB_CHECK_ALL, &s->writer, err) : df_fail_oom(err);
+    if (result == 0)
+        result = df_db_make(s->writer, df_db_audit_words, err);
     df_commits_init(&s->commits, s->writer, &s->watchers);
     if (result < 0)
         close_store(&s->base);
