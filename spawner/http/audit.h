@@ -1,9 +1,10 @@
 /*
  * audit.h - the audit trail: who requested which change, and its outcome.
  *
- * Each call of a route with an audit word is recorded once, refused calls too. A refused login is
- * recorded on every route, but at most once a second and with the number of refused logins that
- * were not recorded, so that nobody can fill the disk with failed logins.
+ * Each call of a route with an audit word is recorded once, refused calls too, with the address
+ * that it came from. A refused login (401) and a caller who may not do what he asks for (403) are
+ * recorded on every route, but only so many in a second, and with the number of those before that
+ * were not recorded: nobody can fill the disk with what is refused.
  */
 #ifndef DF_SPAWNER_HTTP_AUDIT_H
 #define DF_SPAWNER_HTTP_AUDIT_H

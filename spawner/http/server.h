@@ -28,12 +28,15 @@ struct df_api {
     struct df_forwarder *forwarder; /* NULL: requests are answered here or not at all */
     struct df_liveness *liveness;   /* NULL: /livez is answered by the API alone */
 
-    pthread_mutex_t lock; /* guards the next four */
+    pthread_mutex_t lock; /* guards the next five */
     pthread_cond_t quiet; /* in_flight fell to 0 */
     unsigned in_flight;
     bool stopping;
-    int64_t denied_at_ms;    /* monotonic; when a refused login was last audited */
-    unsigned denied_skipped; /* refused logins since then, not audited */
+    struct df_audit_gate {
+        int64_t since_ms; /* monotonic: a second began */
+        unsigned noted;   /* in it */
+        unsigned skipped; /* since then, or before, without an entry */
+    } logins, refusals;   /* what the audit trail has of 401 and 403 */
 
     pthread_mutex_t keyed;   /* one POST with an Idempotency-Key at a time */
     pthread_mutex_t foreign; /* one body of a stranger as a tree at a time */

@@ -282,7 +282,7 @@ def test_the_audit_trail_ends_where_the_configuration_says_and_says_so(home):
     with serve(home, auditEntries=1) as server:
         provision(home)
         home.dayfly("gc")
-        assert len(trail(server)) == 3, "younger than a week"
+        assert len(trail(server)) == 4, "younger than a week"
     age_audit(server, 8)
     with serve(home, audit="240h") as server:  # ten days
         provision(home)

@@ -15,6 +15,16 @@
 
 /* ---- cancel and death ---- */
 
+/* The only entry about the end of this run. */
+static cJSON *noted_end(struct world *w, const char *run)
+{
+    struct df_audit_filter f = {.words = {[DF_AUDIT_NAME] = run, [DF_AUDIT_ACTION] = "end"}};
+    DF_JSON cJSON *found = NULL;
+    assert_int_equal(df_store_audit_list(w->s.store, &f, NULL, 10, &found, NULL, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(found), 1);
+    return cJSON_DetachItemFromArray(found, 0);
+}
+
 static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
 {
     struct world *w = *state;
@@ -31,10 +41,49 @@ static void a_cancel_reaches_the_engine_and_the_run_ends_canceled(void **state)
     report(&r, "{'exitCode':1,'reason':'Canceled','message':'interrupted'}");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Canceled");
     assert_value(w, DF_KIND_RUN, "net-1", "status.message", "canceled by ann: wrong branch");
+    DF_JSON cJSON *end = noted_end(w, "net-1");
+    assert_string_equal(df_json_str(end, "outcome"), "canceled");
+    assert_string_equal(df_json_str(end, "detail"), "canceled by ann: wrong branch");
     await_settled(w);
     struct df_err err = {0};
     assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_VERBS_WRITE, "t", NULL, NULL, &err),
                      0);
+}
+
+static void the_end_of_a_run_is_in_the_audit_trail_with_what_it_changed(void **state)
+{
+    struct world *w = *state;
+    begin(w, AUTO);
+    struct runner r = claim(w, "net-1-plan");
+    put_plan(&r, "net-1");
+    report(&r, PLANNED);
+    r = claim(w, "net-1-apply");
+    report(&r, "{'exitCode':0,'reason':'Applied','planSummary':{'add':2,'change':1}}");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    DF_JSON cJSON *end = noted_end(w, "net-1");
+    DF_FREE char *uid = value_of(w, DF_KIND_RUN, "net-1", "metadata.uid");
+    assert_string_equal(df_json_str(end, "outcome"), "done");
+    assert_string_equal(df_json_str(end, "executor"), "net");
+    assert_string_equal(df_json_str(end, "runAction"), "provision");
+    assert_string_equal(df_json_str(end, "runUid"), uid);
+    assert_int_equal(df_json_int(end, "exitCode", -1), 0);
+    assert_int_equal(df_json_int(end, "changes.add", 0), 2);
+}
+
+static void the_end_of_a_run_that_failed_is_noted_once_although_it_was_noted_before(void **state)
+{
+    struct world *w = *state;
+    begin(w, AUTO);
+    DF_FREE char *uid = value_of(w, DF_KIND_RUN, "net-1", "metadata.uid");
+    DF_JSON cJSON *before = df_json_object(
+        DF_TIME("at", df_real_us()), DF_STR("action", "end"), DF_STR("name", "net-1"),
+        DF_STR("runUid", uid), DF_STR("detail", "of a pass that did not write the run"));
+    assert_int_equal(df_store_audit(w->s.store, before, NULL), 0);
+    struct runner r = claim(w, "net-1-plan");
+    report(&r, "{'exitCode':1,'reason':'Failed','message':'no'}");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    DF_JSON cJSON *end = noted_end(w, "net-1");
+    assert_string_equal(df_json_str(end, "detail"), "of a pass that did not write the run");
 }
 
 static void a_queued_run_is_canceled_without_a_step(void **state)
@@ -555,6 +604,8 @@ int main(void)
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         TEST(a_cancel_reaches_the_engine_and_the_run_ends_canceled),
+        TEST(the_end_of_a_run_is_in_the_audit_trail_with_what_it_changed),
+        TEST(the_end_of_a_run_that_failed_is_noted_once_although_it_was_noted_before),
         TEST(a_queued_run_is_canceled_without_a_step),
         TEST(a_runner_that_died_fails_its_step_with_the_cause_and_its_lock_is_released),
         TEST(what_a_dead_runner_did_not_hand_over_is_salvaged),

@@ -197,7 +197,7 @@ static const struct {
     {"PUT taskactions", 0, 0},
     {"PUT taskactions/status", 12, 12},
     {"POST audittrails", 1, 1},
-    {"PUT audittrails", 1, 1},
+    {"PUT audittrails", 2, 2},
     {"POST secrets(logs)", 2, 2},
     {"GET secrets(logs)", 0, 0},
     {"PUT secrets(logs)", 2 * (FRAMES - 1), 2 * (FRAMES - 1)},

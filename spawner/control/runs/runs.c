@@ -17,6 +17,7 @@
 #include "spawner/control/runs/lineage.h"
 #include "spawner/control/runs/lost_step.h"
 #include "spawner/control/runs/moved.h"
+#include "spawner/control/runs/run_end.h"
 #include "spawner/control/runs/run_message.h"
 #include "spawner/control/runs/vanished_run.h"
 #include "spawner/control/standby/standby_pool.h"
@@ -399,20 +400,12 @@ static void sweep_if_due(struct pass *p)
 
 static int finish(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
 {
-    cJSON *status = df_json_object_at(p->run, "status");
-    bool succeeded = df_streq(v->phase, "Succeeded");
-    char at[DF_TIME_LEN];
     if (df_sealed_drop(p->c->s, p->run, err) < 0)
         return -1;
     sweep_if_due(p);
-    if (set_phase(p, v->phase, err) < 0 || df_json_set_str(status, "reason", v->reason, err) < 0 ||
-        df_json_set_str(status, "message", v->message, err) < 0 ||
-        df_json_set_str(status, "finishedAt", df_time_format(p->now_us, at), err) < 0 ||
-        df_label_set(p->run, DF_LABEL_UNFINISHED, NULL, err) < 0 ||
-        df_label_set(p->run, DF_LABEL_QUEUE, NULL, err) < 0)
+    if (set_phase(p, v->phase, err) < 0)
         return -1;
-    return df_set_conditions(p->run, succeeded ? DF_OUTCOME_SUCCEEDED : DF_OUTCOME_FAILED,
-                             v->reason, v->message, p->now_us, err);
+    return df_run_end(p->c->s, p->run, v, df_run_latest(&p->view), p->now_us, err);
 }
 
 static int end_lost(const struct pass *p, struct df_err *err)
