@@ -132,7 +132,8 @@ static const struct df_option edit_options[] = {
     {0}};
 
 static const struct df_option get_options[] = {
-    {"output", 'o', "FORMAT", "json, yaml, wide or name", "json|yaml|wide|name"},
+    {"output", 'o', "FORMAT", "json, yaml, jsonl, csv, wide or name",
+     "json|yaml|jsonl|csv|wide|name"},
     {"executor", 0, "EXECUTOR", "only runs or revisions of this executor", NULL},
     {"selector", 'l', "LABELS", "only what has these labels: k=v,k2!=v,k3", NULL},
     {"state", 0, "STATE", "only these states or phases, separated by commas", NULL},
@@ -140,6 +141,19 @@ static const struct df_option get_options[] = {
     {"sort-by", 0, "COLUMN", "a column's title, or a path like .metadata.name", NULL},
     {"limit", 0, "NUMBER", "at most so many of each kind", NULL},
     {"watch", 'w', NULL, "show changes until Ctrl-C", NULL},
+    {"actor", 0, "NAME", "of the audit trail: what this one did", NULL},
+    {"action", 0, "WORD", "of the audit trail: this action: create, approve, login, ...", NULL},
+    {"kind", 0, "KIND", "of the audit trail: on things of this kind: Executor, Run, Secret, ...",
+     NULL},
+    {"name", 0, "NAME", "of the audit trail: on the thing of this name", NULL},
+    {"outcome", 0, "WORD", "of the audit trail: with this outcome", "done|refused|failed|canceled"},
+    {"since", 0, "TIME", "of the audit trail: at this time or later: RFC 3339, or 24h (ago)", NULL},
+    {"until", 0, "TIME", "of the audit trail: before this time", NULL},
+    {0}};
+
+static const struct df_option audit_verify_options[] = {
+    {"key", 0, "FILE", "of a file: look at the signatures with this key of the service", NULL},
+    OUTPUT,
     {0}};
 
 static const struct df_option logs_options[] = {
@@ -255,6 +269,13 @@ const struct df_command df_commands[] = {
      "dayfly storage usage\n"
      "dayfly storage usage net -o json\n",
      output_options, 0, 1, df_cmd_storage_usage},
+    {"audit verify", "[FILE]", "Check the chain of the audit trail, and name the first broken link",
+     "Of the service, or of a file of `dayfly get audit -o jsonl` without filters; - is standard\n"
+     "input. Ends with 1 if an entry was changed, removed or inserted, or the file is cut.\n",
+     "dayfly audit verify\n"
+     "dayfly get audit -o jsonl > trail.jsonl && dayfly audit verify trail.jsonl\n"
+     "dayfly audit verify trail.jsonl --key /var/lib/dayfly/key\n",
+     audit_verify_options, 0, 1, df_cmd_audit_verify},
     {"gc", "", "Remove what is beyond the service's retention, and list orphans",
      "Ended runs and workflows, old versions of states, plans of ended runs, and logs and audit\n"
      "entries by age; the service does it every hour. The newest of each executor always stay.\n"
@@ -354,7 +375,8 @@ const struct df_command df_commands[] = {
      "dayfly get executor net db -o yaml\n"
      "dayfly get executor/net run/net-3\n"
      "dayfly get revisions net\n"
-     "dayfly get runs -w\n",
+     "dayfly get runs -w\n"
+     "dayfly get audit --actor ann --since 24h -o csv\n",
      get_options, 1, ANY, df_cmd_get},
     {"describe", "KIND|KIND/NAME|NAME [NAME...]", "Show things in full, for people", NULL,
      "dayfly describe executor net\n"

@@ -46,6 +46,7 @@ int df_cmd_secret_allow(struct df_cli *cli, struct df_err *err);
 int df_cmd_secret_list(struct df_cli *cli, struct df_err *err);
 int df_cmd_secret_delete(struct df_cli *cli, struct df_err *err);
 int df_cmd_why(struct df_cli *cli, struct df_err *err);
+int df_cmd_audit_verify(struct df_cli *cli, struct df_err *err);
 int df_cmd_gc(struct df_cli *cli, struct df_err *err);
 int df_cmd_storage_usage(struct df_cli *cli, struct df_err *err);
 int df_cmd_backup(struct df_cli *cli, struct df_err *err);

@@ -20,6 +20,17 @@ static int read_choice(const struct df_args *args, struct df_choice *ret, struct
     return 0;
 }
 
+/* Of each thing that is asked for. */
+static int check_audit(const struct df_cli *cli, const struct df_get *get, struct df_err *err)
+{
+    for (const char *const *name = df_get_audit_options; *name; name++)
+        for (size_t i = 0; df_arg_given(&cli->args, *name) && i < get->count; i++)
+            if (!df_streq(get->named[i].kind->plural, "audit"))
+                return df_fail(err, DF_ERR_USER, "--%s is for the audit trail: dayfly get audit",
+                               *name);
+    return 0;
+}
+
 static int check_kind(const struct df_get *get, const struct df_shown *kind, struct df_err *err)
 {
     if (get->executor && !df_streq(kind->plural, "runs") && !df_streq(kind->plural, "revisions"))
@@ -117,6 +128,12 @@ static int show(struct df_cli *cli, struct df_get *get, struct df_err *err)
     for (size_t from = 0, n; from < get->count; from += n) {
         DF_JSON cJSON *items = NULL;
         n = df_get_group(get, from);
+        if (df_get_wants_lines(cli)) {
+            if (df_get_lines(cli, get, from, n, err) < 0)
+                return -1;
+            any = true;
+            continue;
+        }
         if (df_get_fetch(cli, get, from, n, &items, err) < 0)
             return -1;
         bool filled = items->child;
@@ -140,12 +157,14 @@ static int run(struct df_cli *cli, struct df_get *get, struct df_err *err)
     get->selector = df_arg(&cli->args, "selector");
     get->executor = df_arg(&cli->args, "executor");
     bool watching = df_arg_given(&cli->args, "watch");
+    if (watching && df_get_wants_lines(cli))
+        return df_fail(err, DF_ERR_USER, "--watch: not with -o %s", df_cli_output(cli));
     cli->as = watching ? DF_CONNECT_LOOK : DF_CONNECT_SERVE;
     if (df_named_parse(cli, cli->args.words, cli->args.word_count, &get->named, &get->count, err) <
         0)
         return -1;
     take_executor(get);
-    if (check(get, err) < 0)
+    if (check_audit(cli, get, err) < 0 || check(get, err) < 0)
         return -1;
     if ((watching ? df_get_watch(cli, get, err) : show(cli, get, err)) < 0)
         return -1;

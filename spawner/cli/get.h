@@ -20,6 +20,17 @@ struct df_get {
 /* True for -o json and -o yaml. */
 bool df_get_wants_document(const struct df_cli *cli);
 
+/* True for -o jsonl and -o csv. */
+bool df_get_wants_lines(const struct df_cli *cli);
+
+/* The path of a list, with the filters that the server applies: executor, labels, and those of the
+ * audit trail. */
+int df_get_path(const struct df_cli *cli, const struct df_get *get, const struct df_shown *kind,
+                char **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* The options that filter the audit trail; ends with NULL. */
+extern const char *const df_get_audit_options[];
+
 /* How many entries of `named` from there on share one table: one list, or names of one kind. */
 size_t df_get_group(const struct df_get *get, size_t from);
 
@@ -30,6 +41,10 @@ int df_get_fetch(struct df_cli *cli, struct df_get *get, size_t from, size_t n, 
 /* Prints rows, or names for -o name. shape: of the table, which may be printed in several parts. */
 int df_get_print(const struct df_cli *cli, const struct df_shown *kind, const cJSON *items,
                  bool header, struct df_table_shape *shape, struct df_err *err) DF_MUST_CHECK;
+
+/* Prints such a group as lines. */
+int df_get_lines(struct df_cli *cli, struct df_get *get, size_t from, size_t n,
+                 struct df_err *err) DF_MUST_CHECK;
 
 /* Prints the documents, then their changes, until Ctrl-C. Never reconciles: if no service runs, it
  * reads the data directory once and then waits for a service. */

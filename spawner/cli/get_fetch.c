@@ -1,6 +1,7 @@
 /* dayfly get, with and without --watch: fetches and prints a group of documents. */
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "common/base/strs.h"
 #include "spawner/cli/get.h"
 
 bool df_get_wants_document(const struct df_cli *cli)
@@ -8,15 +9,49 @@ bool df_get_wants_document(const struct df_cli *cli)
     return df_streq(df_cli_output(cli), "json") || df_streq(df_cli_output(cli), "yaml");
 }
 
-/* The path of a list, with the filters that the server applies: executor and labels. */
-static int list_path(const struct df_get *get, const struct df_shown *kind, char **ret,
-                     struct df_err *err)
+bool df_get_wants_lines(const struct df_cli *cli)
 {
-    DF_FREE char *path = get->executor ? df_path("executors", get->executor, kind->plural, NULL)
+    return df_streq(df_cli_output(cli), "jsonl") || df_streq(df_cli_output(cli), "csv");
+}
+
+const char *const df_get_audit_options[] = {"actor",   "action", "kind",  "name",
+                                            "outcome", "since",  "until", NULL};
+
+/* A duration before now becomes a time. */
+static const char *time_of(const char *value, char out[DF_TIME_LEN])
+{
+    int64_t ago_us = 0;
+    if (df_duration_parse(value, &ago_us, NULL) < 0)
+        return value;
+    return df_time_format(df_real_us() - ago_us, out);
+}
+
+static void add_query(struct df_buf *path, const char *name, const char *value)
+{
+    DF_FREE char *escaped = df_url_escape(value);
+    (void)df_buf_addf(path, "%c%s=", strchr(df_buf_str(path), '?') ? '&' : '?', name);
+    (void)df_buf_adds(path, escaped);
+}
+
+int df_get_path(const struct df_cli *cli, const struct df_get *get, const struct df_shown *kind,
+                char **ret, struct df_err *err)
+{
+    DF_BUF struct df_buf path = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    DF_FREE char *list = get->executor ? df_path("executors", get->executor, kind->plural, NULL)
                                        : df_path(kind->plural, NULL);
-    DF_FREE char *label = get->selector ? df_url_escape(get->selector) : NULL;
-    *ret = !path ? NULL : label ? df_strf("%s?label=%s", path, label) : strdup(path);
-    return df_check_alloc(*ret, err);
+    (void)df_buf_adds(&path, list);
+    if (get->selector)
+        add_query(&path, "label", get->selector);
+    for (const char *const *name = df_get_audit_options; *name; name++) {
+        char at[DF_TIME_LEN];
+        const char *value = df_arg(&cli->args, *name);
+        bool is_time = df_streq(*name, "since") || df_streq(*name, "until");
+        if (value)
+            add_query(&path, *name, is_time ? time_of(value, at) : value);
+    }
+    if (df_get_wants_lines(cli) && df_streq(kind->plural, "audit"))
+        add_query(&path, "limit", "1000");
+    return df_check_alloc(*ret = df_buf_take(&path), err);
 }
 
 /* ---- fetching ---- */
@@ -27,7 +62,7 @@ static int fetch_list(struct df_cli *cli, const struct df_get *get, const struct
     const struct df_choice *c = &get->choice;
     bool here = c->states || c->name_space || c->sort_by; /* needs all pages */
     DF_FREE char *path = NULL;
-    if (list_path(get, kind, &path, err) < 0)
+    if (df_get_path(cli, get, kind, &path, err) < 0)
         return -1;
     return df_cli_list_some(cli, path, here ? 0 : c->limit, ret, err);
 }

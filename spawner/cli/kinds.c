@@ -31,6 +31,9 @@ static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, fals
                                                  {"NAME", "name", DF_CELL_TEXT, false},
                                                  {"OUTCOME", "outcome", DF_CELL_TEXT, false, 1},
                                                  {"DETAIL", "detail", DF_CELL_TEXT, true},
+                                                 {"ADDRESS", "address", DF_CELL_TEXT, true},
+                                                 {"EXECUTOR", "executor", DF_CELL_TEXT, true},
+                                                 {"SEQUENCE", "sequence", DF_CELL_TEXT, true},
                                                  {0}};
 
 static const struct df_column engine_columns[] = {{"NAME", "name", DF_CELL_TEXT, false},
@@ -344,6 +347,20 @@ static int move_items(cJSON *page, cJSON *all, struct df_err *err)
             return -1;
         }
     cJSON_Delete(items);
+    return 0;
+}
+
+int df_cli_list_each(struct df_cli *cli, const char *path, df_cli_page take, void *arg,
+                     struct df_err *err)
+{
+    DF_FREE char *cursor = NULL;
+    do {
+        DF_JSON cJSON *page = NULL;
+        if (get_page(cli, path, cursor, &page, err) < 0 ||
+            take(arg, cJSON_GetObjectItemCaseSensitive(page, "items"), err) < 0 ||
+            df_str_set(&cursor, df_json_str(page, "nextCursor"), err) < 0)
+            return -1;
+    } while (cursor);
     return 0;
 }
 

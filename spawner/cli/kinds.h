@@ -46,6 +46,10 @@ int df_shown_details(const struct df_shown *kind, const cJSON *item, int64_t now
 /* Fetches all pages of a list. *ret: an array. A path NULL counts as out of memory. */
 int df_cli_list(struct df_cli *cli, const char *path, cJSON **ret,
                 struct df_err *err) DF_MUST_CHECK;
+/* Fetches all pages of a list, and gives take the items of each, which it may change. */
+typedef int (*df_cli_page)(void *arg, cJSON *items, struct df_err *err);
+int df_cli_list_each(struct df_cli *cli, const char *path, df_cli_page take, void *arg,
+                     struct df_err *err) DF_MUST_CHECK;
 /* Fetches pages until there are at least `most` items; 0: all pages. */
 int df_cli_list_some(struct df_cli *cli, const char *path, size_t most, cJSON **ret,
                      struct df_err *err) DF_MUST_CHECK;
