@@ -178,3 +178,15 @@ int df_http_send(struct df_http *h, const struct df_http_request *req, struct df
             return -1;
     }
 }
+
+int df_http_get(struct df_http *h, const char *url, const char *what, struct df_buf *ret,
+                struct df_err *err)
+{
+    DF_HTTP_RESPONSE struct df_http_response answer = {0};
+    struct df_http_request req = DF_HTTP_REQUEST("GET", url);
+    req.max_response = ret->max;
+    if (df_http_send(h, &req, &answer, err) < 0 || df_http_check(&answer, what, err) < 0)
+        return -1;
+    (void)df_buf_add(ret, answer.body.data, answer.body.len);
+    return df_buf_check(ret, err);
+}

@@ -128,6 +128,11 @@ void df_http_response_free(struct df_http_response *r);
 int df_http_send(struct df_http *h, const struct df_http_request *req, struct df_http_response *ret,
                  struct df_err *err) DF_MUST_CHECK;
 
+/* GET of a document of at most ret->max bytes, which are appended. what: "get the keys". Fails as
+ * df_http_send() and df_http_check() do. */
+int df_http_get(struct df_http *h, const char *url, const char *what, struct df_buf *ret,
+                struct df_err *err) DF_MUST_CHECK;
+
 /* Turns a status >= 400 into a failure: class as in err.h (429, 502, 503, 504: RETRY); reason from
  * the last segment of the problem's type; message from its title and detail, or without a problem
  * document from the first line of a text body. A foreign response has no reason, and its text is
@@ -152,6 +157,11 @@ char *df_url_host(const char *url);
 /* True if both URLs have the same scheme, host and port; a port that is not there is that of the
  * scheme. False for what is no URL of http(s), has a user in it, or if out of memory. */
 bool df_url_same_origin(const char *one, const char *other);
+
+/* True for https, and for http to this machine by its address or as localhost: nobody on the way
+ * reads or changes what goes there. False for what is no URL, has a user in it, or if out of
+ * memory. */
+bool df_url_is_safe(const char *url);
 
 /* Percent-encodes a path segment or query value. The caller frees; NULL if out of memory. */
 char *df_url_escape(const char *s);

@@ -164,3 +164,9 @@ bool df_url_same_origin(const char *one, const char *other)
     return df_http_target_parse(one, false, &a, NULL) == 0 &&
            df_http_target_parse(other, false, &b, NULL) == 0 && df_streq(a.origin, b.origin);
 }
+
+bool df_url_is_safe(const char *url)
+{
+    DF_HTTP_TARGET struct df_http_target t = {0};
+    return df_http_target_parse(url, false, &t, NULL) == 0 && (t.secure || t.loopback);
+}

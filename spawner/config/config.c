@@ -12,6 +12,7 @@
 #include "common/base/limits.h"
 #include "common/base/parse.h"
 #include "common/kube/kube.h"
+#include "common/oauth/openid.h"
 #include "spawner/config/keys.h"
 #include "spawner/model/engine_kinds.h"
 #include "spawner/model/instance.h"
@@ -264,15 +265,6 @@ static int check_kubernetes(const struct df_config *c, struct df_err *err)
                              : 0;
 }
 
-static bool is_loopback_url(const char *url)
-{
-    static const char *const hosts[] = {"http://127.0.0.1", "http://localhost"};
-    for (size_t i = 0; i < DF_ARRAY_SIZE(hosts); i++)
-        if (df_starts_with(url, hosts[i]) && strchr(":/", url[strlen(hosts[i])])) /* or the end */
-            return true;
-    return false;
-}
-
 /* http:// is accepted, because in a cluster the State Service usually has no TLS. A token, however,
  * is sent only over TLS or to this machine. */
 static int check_state_service(const struct df_config *c, struct df_err *err)
@@ -285,7 +277,7 @@ static int check_state_service(const struct df_config *c, struct df_err *err)
     if (url && !is_https && !df_starts_with(url, "http://"))
         return df_fail(err, DF_ERR_USER,
                        "stateService.url: \"%.100s\" must be an http:// or https:// URL", url);
-    if (url && !is_https && c->state_service_token_file && !is_loopback_url(url))
+    if (url && !is_https && c->state_service_token_file && !df_url_is_safe(url))
         return df_fail(err, DF_ERR_USER,
                        "stateService.url: \"%.100s\" must be an https:// URL, because a token is "
                        "sent there",
@@ -324,15 +316,7 @@ static int check_oidc(const struct df_config *c, struct df_err *err)
                        !issuer             ? "auth.oidc.issuer"
                        : !c->oidc.audience ? "auth.oidc.audience"
                                            : "auth.grants");
-    if (!df_starts_with(issuer, "https://") && !is_loopback_url(issuer))
-        return df_fail(err, DF_ERR_USER, "auth.oidc.issuer: \"%.200s\" must be an https:// URL",
-                       issuer);
-    return strpbrk(issuer, "?#@ ")
-               ? df_fail(err, DF_ERR_USER,
-                         "auth.oidc.issuer: \"%.200s\" must be scheme, host and path, as tokens "
-                         "name it",
-                         issuer)
-               : 0;
+    return df_openid_check_issuer("auth.oidc.issuer", issuer, err);
 }
 
 bool df_config_has_callers(const struct df_config *c)

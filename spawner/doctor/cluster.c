@@ -42,14 +42,9 @@ static int fetch_url(const struct df_config *c, struct df_buf *keys, struct df_e
 {
     const struct df_http_options o = {.ca_file = c->claim_ca_file, .allow_file = true};
     DF_HTTP struct df_http *http = NULL;
-    DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    struct df_http_request req = DF_HTTP_REQUEST("GET", c->claim_jwks_url);
-    req.max_response = DF_LIMIT_JWKS;
-    if (df_http_new(&o, &http, err) < 0 || df_http_send(http, &req, &answer, err) < 0 ||
-        df_http_check(&answer, "claim.jwksUrl", err) < 0)
-        return -1;
-    (void)df_buf_add(keys, answer.body.data, answer.body.len);
-    return df_buf_check(keys, err);
+    return df_http_new(&o, &http, err) < 0
+               ? -1
+               : df_http_get(http, c->claim_jwks_url, "claim.jwksUrl", keys, err);
 }
 
 static int fetch_from_cluster(struct df_kube *k, struct df_buf *keys, struct df_err *err)

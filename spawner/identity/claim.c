@@ -20,15 +20,8 @@ struct df_claims {
 static int fetch_url(void *arg, const char *path, struct df_buf *ret, struct df_err *err)
 {
     struct df_claims *c = arg;
-    DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    struct df_http_request req = DF_HTTP_REQUEST("GET", c->jwks_url);
     (void)path; /* always the keys: the issuer is configured */
-    req.max_response = ret->max;
-    if (df_http_send(c->http, &req, &answer, err) < 0 ||
-        df_http_check(&answer, "get the keys of the cluster", err) < 0)
-        return -1;
-    (void)df_buf_add(ret, answer.body.data, answer.body.len);
-    return df_buf_check(ret, err);
+    return df_http_get(c->http, c->jwks_url, "get the keys of the cluster", ret, err);
 }
 
 /* ---- lifecycle ---- */

@@ -1,12 +1,12 @@
 /*
- * oidc.c - the provider's discovery document and keys, then the claims of a verified token: the
- * person's name, their groups, and the role by the grants. Read df_oidc_caller() first.
+ * oidc.c - the provider's keys, then the claims of a verified token: the person's name, their
+ * groups, and the role by the grants. Read df_oidc_caller() first.
  */
 #include "spawner/identity/oidc.h"
 
 #include "common/base/parse.h"
 #include "common/crypto/jwks.h"
-#include "common/http/http.h"
+#include "common/oauth/openid.h"
 
 enum { NAMED_GROUPS_MAX = 800 }; /* bytes of a message */
 
@@ -16,56 +16,13 @@ struct df_oidc {
     struct df_jwks *keys;
 };
 
-/* ---- the provider ---- */
-
-static int get(struct df_oidc *o, const char *url, struct df_buf *ret, struct df_err *err)
-{
-    DF_HTTP_RESPONSE struct df_http_response answer = {0};
-    struct df_http_request req = DF_HTTP_REQUEST("GET", url);
-    req.max_response = ret->max;
-    if (df_http_send(o->http, &req, &answer, err) < 0 ||
-        df_http_check(&answer, "ask the OpenID provider", err) < 0)
-        return -1;
-    (void)df_buf_add(ret, answer.body.data, answer.body.len);
-    return df_buf_check(ret, err);
-}
-
-/* Keys that come in the clear could be anybody's. */
-static bool is_safe_url(const char *url, const char *issuer)
-{
-    return df_starts_with(url, "https://") ||
-           (df_starts_with(url, "http://") && df_starts_with(issuer, "http://"));
-}
-
-/* *ret: where its keys are; the caller frees. */
-static int discover(struct df_oidc *o, char **ret, struct df_err *err)
-{
-    const char *issuer = o->p->issuer;
-    size_t n = strlen(issuer);
-    DF_BUF struct df_buf text = DF_BUF_INIT(DF_LIMIT_JWKS);
-    DF_JSON cJSON *doc = NULL;
-    DF_FREE char *url =
-        df_strf("%.*s" DF_JWKS_DISCOVERY, (int)(n - (issuer[n - 1] == '/')), issuer);
-    if (df_check_alloc(url, err) < 0 || get(o, url, &text, err) < 0)
-        return -1;
-    if (df_json_parse(df_buf_str(&text), text.len, &doc, err) < 0)
-        return df_err_wrap(err, "%s", url);
-    const char *said = df_json_str(doc, "issuer"), *keys = df_json_str(doc, "jwks_uri");
-    if (!df_streq(said, issuer))
-        return df_fail(err, DF_ERR_USER,
-                       "auth.oidc.issuer: %s says that its issuer is \"%.200s\", not \"%.200s\"",
-                       url, said ? said : "", issuer);
-    if (!keys || !is_safe_url(keys, issuer))
-        return df_fail(err, DF_ERR_USER, "%s: jwks_uri is not an https:// URL", url);
-    return df_check_alloc(*ret = strdup(keys), err);
-}
-
 static int fetch_keys(void *arg, const char *path, struct df_buf *ret, struct df_err *err)
 {
     struct df_oidc *o = arg;
-    DF_FREE char *url = NULL;
     (void)path; /* always the keys: the issuer is configured */
-    return discover(o, &url, err) < 0 ? -1 : get(o, url, ret, err);
+    return df_openid_keys(o->http, o->p->issuer, ret, err) < 0
+               ? df_err_wrap(err, "auth.oidc.issuer")
+               : 0;
 }
 
 /* ---- lifecycle ---- */

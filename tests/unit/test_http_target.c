@@ -74,6 +74,25 @@ static void an_origin_is_scheme_host_and_port(void **state)
             fail_msg("%s and %s", cases[i].one, cases[i].other);
 }
 
+static void what_goes_to_a_safe_url_is_read_by_nobody_on_the_way(void **state)
+{
+    (void)state;
+    static const char *const safe[] = {"https://id.example.com",    "https://id.example.com:8443/a",
+                                       "http://127.0.0.1:5556/dex", "http://localhost",
+                                       "http://LOCALHOST:80/",      "http://[::1]:5556"};
+    static const char *const others[] = {"http://id.example.com",
+                                         "http://localhost.example.com",
+                                         "http://127.0.0.1.example.com/",
+                                         "https://me:pw@id.example.com",
+                                         "file:///etc/passwd",
+                                         "id.example.com",
+                                         ""};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(safe); i++)
+        assert_true(df_url_is_safe(safe[i]));
+    for (size_t i = 0; i < DF_ARRAY_SIZE(others); i++)
+        assert_false(df_url_is_safe(others[i]));
+}
+
 static void a_url_that_is_missing_is_out_of_memory(void **state)
 {
     (void)state;
@@ -87,6 +106,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_url_that_is_missing_is_out_of_memory),
+        cmocka_unit_test(what_goes_to_a_safe_url_is_read_by_nobody_on_the_way),
         cmocka_unit_test(an_origin_is_scheme_host_and_port),
         cmocka_unit_test(a_redirect_from_elsewhere_does_not_lead_to_this_machine_or_its_link),
     };
