@@ -19,6 +19,10 @@ DF_HANDLER(df_get_openapi);
 DF_HANDLER(df_get_version);
 DF_HANDLER(df_list_engines);
 
+/* who.c */
+DF_HANDLER(df_get_login);
+DF_HANDLER(df_get_whoami);
+
 /* backup.c */
 DF_HANDLER(df_get_backup);
 

@@ -46,6 +46,8 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/metrics", ANYONE, df_get_metrics),
     ROUTE("GET", "/openapi.yaml", ANYONE, df_get_openapi),
     ROUTE("GET", "/v1/version", ANYONE, df_get_version),
+    ROUTE("GET", "/v1/login", ANYONE, df_get_login),
+    ROUTE("GET", "/v1/whoami", CALLER, df_get_whoami, ANY_REPLICA),
     ROUTE("GET", "/v1/engines", READ, df_list_engines, ANY_REPLICA),
 
     ROUTE("POST", "/v1/admission/{role}", ANYONE, df_review_admission, BODY(JSON, DF_LIMIT_REVIEW),

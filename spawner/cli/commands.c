@@ -553,6 +553,10 @@ const struct df_command df_commands[] = {
      "that runs reads it again before its next request: the token is invalid from then on.\n",
      "dayfly token revoke ci --token-file /etc/dayfly/tokens\n", token_revoke_options, 1, 1,
      df_cmd_token_revoke},
+    {"whoami", "", "Show as whom the service sees you, your role and your groups", NULL,
+     "dayfly whoami\n"
+     "dayfly whoami -o json\n",
+     output_options, 0, 0, df_cmd_whoami},
     {"version", "", "Show the version", NULL, "dayfly version -o json\n", output_options, 0, 0,
      df_cmd_version},
     {"completion", "bash|zsh|fish", "Print a completion script", NULL,

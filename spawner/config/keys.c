@@ -65,6 +65,7 @@ const struct df_key df_keys[] = {
     KEY("auth.oidc.usernamePrefix", DF_KEY_STRING, oidc.user_prefix, NULL),
     KEY("auth.oidc.groupsClaim", DF_KEY_STRING, oidc.groups_claim, "groups"),
     KEY("auth.oidc.groupsPrefix", DF_KEY_STRING, oidc.groups_prefix, NULL),
+    KEY("auth.oidc.scopes", DF_KEY_STRING, oidc.scopes, NULL),
     {.name = "auth.grants",
      .type = DF_KEY_OBJECT,
      .offset = offsetof(struct df_config, grants),

@@ -112,6 +112,8 @@ bool df_origin_is_host(const char *origin, const char *host, bool tls)
 void df_caller_free(struct df_caller *caller)
 {
     df_granted_free(&caller->granted);
+    cJSON_Delete(caller->groups);
+    caller->groups = NULL;
 }
 
 int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, bool basic,
@@ -178,6 +180,7 @@ int df_auth_account(const cJSON *accounts, const cJSON *grants, struct df_claims
     }
     if (df_caller_is_nobody(&caller))
         return fail_account(&caller, err);
+    caller.known_by = DF_KNOWN_BY_ACCOUNT;
     *ret = caller;
     return 0;
 }

@@ -19,9 +19,17 @@
 struct df_tokens;
 struct df_claims;
 
+enum df_known_by {
+    DF_KNOWN_BY_TOKEN, /* of the token file, of local_token.h, or none is needed */
+    DF_KNOWN_BY_ACCOUNT,
+    DF_KNOWN_BY_OPENID
+};
+
 struct df_caller {
     enum df_role role; /* in what belongs to no executor: from the verbs on all of them */
     struct df_granted granted;
+    enum df_known_by known_by;
+    cJSON *groups; /* owned: of a person of an OpenID provider, as grants name them; or NULL */
     char name[DF_LIMIT_CALLER + 1]; /* for the audit trail: the token's name, "namespace/account",
                                      * "local", or "anonymous" */
 };
@@ -49,6 +57,7 @@ bool df_host_is_loopback(const char *host);
  * tls: the server speaks https. */
 bool df_origin_is_host(const char *origin, const char *host, bool tls);
 
+/* Frees what it owns. */
 void df_caller_free(struct df_caller *caller);
 
 /* The caller with these credentials. tokens NULL: there is no token file. basic: HTTP basic is

@@ -160,6 +160,8 @@ int df_oidc_caller(struct df_oidc *o, const cJSON *grants, const char *token, st
         return fail_no_grant(caller.name, groups, err);
     }
     caller.role = df_verbs_role(caller.granted.all);
+    caller.known_by = DF_KNOWN_BY_OPENID;
+    caller.groups = DF_TAKE(groups);
     *ret = caller;
     return 0;
 }

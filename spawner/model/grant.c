@@ -203,3 +203,14 @@ bool df_grants_are_same(const cJSON *grants, const cJSON *old, const cJSON *doc)
     }
     return true;
 }
+
+int df_grants_naming(const cJSON *grants, const struct df_grantee *who, cJSON *ret,
+                     struct df_err *err)
+{
+    const cJSON *grant;
+    cJSON_ArrayForEach (grant, grants) {
+        if (names(grant, who) && df_json_append_str(ret, grant->string, err) < 0)
+            return -1;
+    }
+    return 0;
+}

@@ -19,6 +19,7 @@ struct df_openid {
                           * claim email */
     char *groups_claim;  /* the claim, or a path to it: a list of strings, or one */
     char *groups_prefix; /* before each group; NULL: nothing */
+    char *scopes;        /* that `dayfly login` asks for, separated by blanks; NULL: it chooses */
 };
 
 /* Checks auth.grants, {name: {to: {users, groups, serviceAccounts}, on: {all} or {names} or
@@ -59,5 +60,9 @@ df_verbs df_granted_on(const struct df_granted *g, const char *caller, const cha
 
 /* Do the labels of both documents lead to the same grants, whoever they name? */
 bool df_grants_are_same(const cJSON *grants, const cJSON *old, const cJSON *doc);
+
+/* Appends the names of the grants that name somebody to ret, an array. */
+int df_grants_naming(const cJSON *grants, const struct df_grantee *who, cJSON *ret,
+                     struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -302,6 +302,7 @@ static void an_account_that_is_listed_has_its_role(void **state)
     assert_int_equal(come_as(w, &boss, &caller, NULL), 0);
     assert_int_equal(caller.role, DF_ROLE_ADMIN);
     assert_string_equal(caller.name, "infra/boss");
+    assert_int_equal(caller.known_by, DF_KNOWN_BY_ACCOUNT);
     struct pod in_pod = pod_a;
     in_pod.account = "ci";
     in_pod.audience = "dayfly";

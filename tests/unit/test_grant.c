@@ -341,12 +341,27 @@ static void random_grants_give_what_an_oracle_says(void **state)
     }
 }
 
+static void the_grants_that_name_somebody_are_named(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *grants = parsed(grants_text);
+    DF_JSON cJSON *groups = parsed("['all']");
+    DF_JSON cJSON *found = cJSON_CreateArray();
+    const struct df_grantee who = {.user = "i#bob", .groups = groups};
+    assert_int_equal(df_grants_naming(grants, &who, found, NULL), 0);
+    DF_FREE char *text = cJSON_PrintUnformatted(found);
+    assert_string_equal(text, "[\"readers\",\"writers\"]");
+    assert_int_equal(df_grants_naming(NULL, &who, found, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(found), 2);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_grants_that_name_somebody_count),
         cmocka_unit_test(a_role_is_the_highest_whose_verbs_are_all_there),
         cmocka_unit_test(a_refusal_names_the_verbs_that_lack_and_the_role_that_has_them),
+        cmocka_unit_test(the_grants_that_name_somebody_are_named),
         cmocka_unit_test(every_fault_is_named_with_its_path),
         cmocka_unit_test(a_grant_is_on_executors_by_name_or_by_all_of_its_labels),
         cmocka_unit_test(a_creator_has_more_only_while_he_may_create),
