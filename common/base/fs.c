@@ -55,6 +55,22 @@ int df_fs_read(const char *path, struct df_buf *b, struct df_err *err)
     return 0;
 }
 
+int df_fs_read_private(const char *path, struct df_buf *b, struct df_err *err)
+{
+    if (!path)
+        return df_fail_oom(err);
+    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    struct stat st;
+    if (fd < 0 || fstat(fd, &st) < 0)
+        return df_fail_errno(err, errno, "open %s", path);
+    if (st.st_uid != geteuid() || (st.st_mode & 077) || !S_ISREG(st.st_mode))
+        return df_fail_reason(err, DF_ERR_DENIED, "NotPrivate",
+                              "%s: others may read it (mode %04o): make it yours alone (`chmod "
+                              "600 FILE`), and renew what is in it if somebody has",
+                              path, (unsigned)(st.st_mode & 07777));
+    return df_fs_read_fd(fd, b, err);
+}
+
 /* Follows no link on the way to path. */
 static int open_unlinked(const char *path, int flags, mode_t mode)
 {

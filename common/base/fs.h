@@ -27,7 +27,11 @@ int df_fs_open_plain_dir(const char *path) DF_MUST_CHECK;
 char *df_fs_path_of(int fd, struct df_err *err);
 /* True if path is the directory or below it. Both are real paths. */
 bool df_fs_is_within(const char *path, const char *directory);
-/* df_fs_read() of such a file. */
+/* df_fs_read() of a secret. DENIED NotPrivate if others can read or write the file, or it is
+ * another user's, or no plain file. ELOOP: it is a link. */
+int df_fs_read_private(const char *path, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
+
+/* df_fs_read() of a file of df_fs_open_plain(). */
 int df_fs_read_plain(const char *path, struct df_buf *b, struct df_err *err) DF_MUST_CHECK;
 
 /* Appends the bytes from offset to end, at most up to b->max and the end of the file. */

@@ -8,8 +8,8 @@
 #include "common/http/http.h"
 #include "common/json/json.h"
 
-/* Checks the URL of an issuer: https, or http to this machine; scheme, host and path alone. setting:
- * what the message names. Class USER. */
+/* Checks the URL of an issuer: https, or http to this machine; scheme, host and path alone.
+ * setting: what the message names. Class USER. */
 int df_openid_check_issuer(const char *setting, const char *issuer,
                            struct df_err *err) DF_MUST_CHECK;
 
@@ -17,8 +17,8 @@ int df_openid_check_issuer(const char *setting, const char *issuer,
 int df_openid_discover(struct df_http *h, const char *issuer, cJSON **ret,
                        struct df_err *err) DF_MUST_CHECK;
 
-/* The URL that a discovery document has under this name ("token_endpoint"), borrowed; NULL if it has
- * none, or one that others could read: http of an issuer with https, or of another machine. */
+/* The URL that a discovery document has under this name ("token_endpoint"), borrowed; NULL if it
+ * has none, or one that others could read: http of an issuer with https, or of another machine. */
 const char *df_openid_url(const cJSON *discovery, const char *name);
 
 /* Discovers the provider and fetches its keys (jwks.h) into ret. */

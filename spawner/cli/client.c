@@ -9,9 +9,11 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "spawner/cli/login/logins.h"
 
 struct df_client {
     struct df_client_address address;
+    int64_t renew_us; /* of a login: when its token is to be read again; real time */
     struct df_http *http;
 };
 
@@ -26,7 +28,7 @@ void df_client_address_free(struct df_client_address *a)
 int df_client_address_copy(const struct df_client_address *from, struct df_client_address *ret,
                            struct df_err *err)
 {
-    struct df_client_address copy = {.is_stray = from->is_stray};
+    struct df_client_address copy = {.is_login = from->is_login, .is_stray = from->is_stray};
     if (df_str_set(&copy.url, from->url, err) < 0 ||
         df_str_set(&copy.token, from->token, err) < 0 ||
         df_str_set(&copy.ca_file, from->ca_file, err) < 0) {
@@ -91,18 +93,36 @@ char *df_path(const char *first, ...)
     return df_buf_take(&b);
 }
 
+int df_client_renew(struct df_client *c, struct df_err *err)
+{
+    char *token = NULL;
+    if (!c->address.is_login || df_real_us() < c->renew_us)
+        return 0;
+    if (df_logins_token(c->address.url, &token, &c->renew_us, err) < 0)
+        return -1;
+    df_str_wipe(&c->address.token);
+    c->address.token = token;
+    return df_http_set_bearer(c->http, token, err);
+}
+
 static char *url_of(const struct df_client *c, const char *path)
 {
     return path ? df_strf("%s%s", c->address.url, path) : NULL;
 }
 
 /* Adds the server's address to the message if the request got no answer. */
-static int send_to(struct df_client *c, const struct df_http_request *req,
-                   struct df_http_response *ret, struct df_err *err)
+static int send_to_anyone(struct df_client *c, const struct df_http_request *req,
+                          struct df_http_response *ret, struct df_err *err)
 {
     if (df_http_send(c->http, req, ret, err) < 0)
         return df_err_wrap(err, "server %s", c->address.url);
     return 0;
+}
+
+static int send_to(struct df_client *c, const struct df_http_request *req,
+                   struct df_http_response *ret, struct df_err *err)
+{
+    return df_client_renew(c, err) < 0 ? -1 : send_to_anyone(c, req, ret, err);
 }
 
 static int add_idempotency_key(struct df_strs *headers, const char *key, struct df_err *err)
@@ -120,9 +140,14 @@ static int name_token(const struct df_client *c, int status, struct df_err *err)
     if (status != 401)
         return -1;
     struct df_err whole = *err;
+    if (c->address.is_login)
+        return df_fail_reason(err, whole.cls, whole.reason,
+                              "%s; the token of this command is that of `dayfly login`: sign in "
+                              "again",
+                              whole.message);
     return df_fail_reason(err, whole.cls, whole.reason,
                           "%s; the token of this command is the first line of --token-file FILE, "
-                          "else DAYFLY_TOKEN%s",
+                          "else DAYFLY_TOKEN, else that of `dayfly login`%s",
                           whole.message,
                           c->address.is_stray
                               ? ". The service of this machine got it, because neither "
@@ -196,7 +221,7 @@ int df_client_alive(struct df_client *c, struct df_err *err)
     struct df_http_request req = DF_HTTP_REQUEST("GET", url);
     req.timeout_ms = ALIVE_TIMEOUT_MS;
     DF_HTTP_RESPONSE struct df_http_response r = {0};
-    if (send_to(c, &req, &r, err) < 0)
+    if (send_to_anyone(c, &req, &r, err) < 0)
         return -1;
     if (r.status != 200)
         return df_fail(err, DF_ERR_RETRY, "server %s answers %d to /livez", c->address.url,

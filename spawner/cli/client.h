@@ -16,6 +16,8 @@ struct df_client_address {
     char *url;     /* owned, without a slash at the end */
     char *token;   /* owned, a secret; NULL: none */
     char *ca_file; /* owned; NULL: the system's */
+    bool is_login; /* the token is that of a login (login/logins.h), which a client reads when it
+                    * needs it */
     bool is_stray; /* the caller has a token but named no server: that of this machine gets it */
 };
 void df_client_address_free(struct df_client_address *a);
@@ -30,6 +32,10 @@ int df_client_new(const struct df_client_address *address, struct df_client **re
 void df_client_free(struct df_client *c); /* NULL is fine */
 
 const struct df_client_address *df_client_address_of(const struct df_client *c);
+
+/* Makes the token of a login one that is good for a while; each request below does so. Errors of
+ * df_logins_token(). */
+int df_client_renew(struct df_client *c, struct df_err *err) DF_MUST_CHECK;
 
 /* "/v1" followed by the segments, each percent-encoded, up to a NULL. The caller frees. NULL: no
  * memory. */

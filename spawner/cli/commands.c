@@ -230,6 +230,12 @@ static const struct df_option token_options[] = {
     {0}};
 static const struct df_option token_list_options[] = {SERVICE_TOKENS, OUTPUT, {0}};
 static const struct df_option token_revoke_options[] = {SERVICE_TOKENS, {0}};
+static const struct df_option login_options[] = {
+    {"issuer", 0, "URL", "OpenID provider; default: the service names it", NULL},
+    {"client-id", 0, "ID", "client that the tokens are for; default: the service names it", NULL},
+    {"scope", 0, "SCOPES", "what to ask the provider for, separated by blanks", NULL},
+    {"issuer-ca-file", 0, "FILE", "PEM certificates to trust for the provider", NULL},
+    {0}};
 static const struct df_option output_options[] = {OUTPUT, {0}};
 
 static const struct df_option help_options[] = {
@@ -553,6 +559,20 @@ const struct df_command df_commands[] = {
      "that runs reads it again before its next request: the token is invalid from then on.\n",
      "dayfly token revoke ci --token-file /etc/dayfly/tokens\n", token_revoke_options, 1, 1,
      df_cmd_token_revoke},
+    {"login", "[--server URL]", "Sign in at the OpenID provider of a service",
+     "The service names its provider (auth.oidc). The provider's page asks for the code that is\n"
+     "shown here, on this machine or any other one, and then for a name and a password. The "
+     "tokens\n"
+     "are kept in $XDG_CONFIG_HOME/dayfly/logins.json, which only you can read, are sent to this\n"
+     "service alone, and are renewed when they expire. Commands use them unless there is a\n"
+     "--token-file or DAYFLY_TOKEN.\n",
+     "dayfly login --server https://dayfly.example.com\n"
+     "dayfly login --issuer https://login.example.com/realms/infra --client-id dayfly\n",
+     login_options, 0, 0, df_cmd_login},
+    {"logout", "[--server URL]", "Forget the tokens of `dayfly login`",
+     "The refresh token is revoked where the provider can do that. An ID token cannot be revoked:\n"
+     "a copy of it is good until it expires.\n",
+     "dayfly logout --server https://dayfly.example.com\n", NULL, 0, 0, df_cmd_logout},
     {"whoami", "", "Show as whom the service sees you, your role and your groups", NULL,
      "dayfly whoami\n"
      "dayfly whoami -o json\n",

@@ -8,6 +8,7 @@
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "spawner/cli/login/logins.h"
 #include "spawner/identity/local_token.h"
 #include "spawner/service/service.h"
 #include "spawner/store/documents/holder.h"
@@ -55,20 +56,37 @@ static int set_identity(struct df_connection *c, struct df_err *err)
     return df_str_empty(env) ? 0 : df_str_set(&c->address.token, env, err);
 }
 
-/* The token that the service of this data directory made for its user (local_token.h), unless the
- * caller has one. */
-static int set_local_token(struct df_connection *c, const char *directory, struct df_err *err)
-{
-    return c->address.token ? 0 : df_local_token_read(directory, &c->address.token, err);
-}
-
-static int set_client(struct df_connection *c, const char *url, struct df_err *err)
+static char *without_slash(const char *url)
 {
     size_t n = strlen(url);
     while (n && url[n - 1] == '/')
         n--;
+    return strndup(url, n);
+}
+
+/* The token that the service of this data directory made for its user (local_token.h), unless the
+ * caller has one or a login. */
+static int set_local_token(struct df_connection *c, const char *directory, struct df_err *err)
+{
+    return c->address.token || c->address.is_login
+               ? 0
+               : df_local_token_read(directory, &c->address.token, err);
+}
+
+/* The login of `dayfly login` for the service with this URL, unless the caller has a token. */
+static int set_login(struct df_connection *c, const char *url, struct df_err *err)
+{
+    DF_FREE char *key = without_slash(url);
+    c->address.is_login = false;
+    if (c->address.token)
+        return 0;
+    return df_check_alloc(key, err) < 0 ? -1 : df_logins_has(key, &c->address.is_login, err);
+}
+
+static int set_client(struct df_connection *c, const char *url, struct df_err *err)
+{
     free(c->address.url);
-    c->address.url = strndup(url, n);
+    c->address.url = without_slash(url);
     if (!c->address.url)
         return df_fail_oom(err);
     df_client_free(c->client);
@@ -157,7 +175,7 @@ static int join_running(struct df_connection *c, struct df_err *err)
     DF_FREE char *url = NULL;
     struct df_holder holder = {0};
     c->is_replaceable = df_holder_find(c->config.data_directory, &holder) && is_command(&holder);
-    if (read_endpoint(c->config.data_directory, &url, err) < 0 ||
+    if (read_endpoint(c->config.data_directory, &url, err) < 0 || set_login(c, url, err) < 0 ||
         set_local_token(c, c->config.data_directory, err) < 0 || trust_data_directory(c, err) < 0 ||
         set_client(c, url, err) < 0)
         return -1;
@@ -237,7 +255,7 @@ static int set_token_of_named(struct df_connection *c, struct df_err *err)
     struct df_holder holder = {0};
     DF_FREE char *endpoint = NULL;
     /* Without a readable configuration there is no data directory, and so no token. */
-    if (c->address.token || load_config(c, NULL) < 0 ||
+    if (c->address.token || c->address.is_login || load_config(c, NULL) < 0 ||
         !df_holder_find(c->config.data_directory, &holder) ||
         read_endpoint(c->config.data_directory, &endpoint, NULL) < 0 ||
         !is_same_url(c->options.server, endpoint))
@@ -251,7 +269,9 @@ static int open_connection(struct df_connection *c, struct df_err *err)
         return -1;
     if (c->options.server) {
         c->kind = DF_SERVICE_NAMED;
-        return set_token_of_named(c, err) < 0 ? -1 : set_client(c, c->options.server, err);
+        return set_login(c, c->options.server, err) < 0 || set_token_of_named(c, err) < 0
+                   ? -1
+                   : set_client(c, c->options.server, err);
     }
     if (load_config(c, err) < 0)
         return -1;

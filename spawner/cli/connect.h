@@ -3,8 +3,9 @@
  * process.
  *
  * In this order:
- *   1. --server or DAYFLY_SERVER names it. The token is in --token-file or DAYFLY_TOKEN, or, as in
- *      the next two cases, in the data directory (local_token.h).
+ *   1. --server or DAYFLY_SERVER names it. The token is in --token-file or DAYFLY_TOKEN, or it is
+ *      that of a login for this URL (login/logins.h), or in the data directory (local_token.h). The
+ *      same in case 2; in case 3 it is in the data directory.
  *   2. Another process holds the data directory ($XDG_STATE_HOME/dayfly or --data-directory):
  *      connect to that process.
  *   3. No process holds it: this process locks it and runs the service itself (embedded) until the

@@ -38,9 +38,6 @@ static const struct answer commands[] = {
     {"push", "`dayfly state push EXECUTOR FILE` stores a state"},
     {"pull", "`dayfly state pull EXECUTOR` prints the state"},
     {"mv", "`dayfly state mv EXECUTOR SRC DST` moves an address in the state"},
-    {"login", "a service is named by --server or DAYFLY_SERVER, its token by --token-file or "
-              "DAYFLY_TOKEN; `dayfly token create` makes one"},
-    {"logout", "dayfly keeps no login; unset DAYFLY_TOKEN and DAYFLY_SERVER"},
     {"providers", "`dayfly logs RUN` names the providers of a run; credentials of registries are "
                   "providers.credentialsFile of the configuration"},
     {"graph", "dayfly draws no graphs; use the tool itself: `tofu graph`"},
@@ -77,7 +74,8 @@ static const struct answer commands[] = {
                       "audit: `dayfly get KIND`"},
     {"cluster-info",
      "`dayfly doctor` looks at the installation, `dayfly version` names the server"},
-    {"auth", "--token-file or DAYFLY_TOKEN says who you are; `dayfly token create` makes a token"},
+    {"auth", "`dayfly login` signs in at the OpenID provider of a service; `dayfly token create` "
+             "makes a token"},
     {"cp", "`dayfly state show EXECUTOR` prints a state, `dayfly logs RUN` a log"},
     {"debug", "`dayfly why RUN` tells how a run came to its end, `dayfly doctor` looks at the "
               "installation"},

@@ -102,7 +102,8 @@ static const char environment[] =
     ".TP\n.B NO_COLOR\nno colours\n"
     ".SH FILES\n"
     ".TP\n.I ~/.local/state/dayfly\nthe data directory: documents, state, plans, logs and the key "
-    "file ($XDG_STATE_HOME/dayfly)\n";
+    "file ($XDG_STATE_HOME/dayfly)\n"
+    ".TP\n.I ~/.config/dayfly/logins.json\nthe tokens of dayfly login ($XDG_CONFIG_HOME/dayfly)\n";
 
 static int overview_page(const struct df_command *commands, struct df_buf *out, struct df_err *err)
 {

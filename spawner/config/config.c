@@ -125,9 +125,8 @@ static int set_defaults(struct df_config *c, struct df_err *err)
     return 0;
 }
 
-/* *ret: <variable>/<name>, or <HOME>/<below_home>/<name>. Unchanged if neither is set. */
-static int home_path(char *const *env, const char *variable, const char *below_home,
-                     const char *name, char **ret, struct df_err *err)
+int df_config_home_path(char *const *env, const char *variable, const char *below_home,
+                        const char *name, char **ret, struct df_err *err)
 {
     const char *base = get_env(env, variable), *home = get_env(env, "HOME");
     /* The XDG specification says that relative paths must be ignored. */
@@ -142,14 +141,15 @@ static int home_path(char *const *env, const char *variable, const char *below_h
 
 static int fill_directories(struct df_config *c, char *const *env, struct df_err *err)
 {
-    if (!c->data_directory &&
-        home_path(env, "XDG_STATE_HOME", ".local/state", "dayfly", &c->data_directory, err) < 0)
+    if (!c->data_directory && df_config_home_path(env, "XDG_STATE_HOME", ".local/state", "dayfly",
+                                                  &c->data_directory, err) < 0)
         return -1;
     if (!c->data_directory)
         return df_fail(err, DF_ERR_USER,
                        "dataDirectory: is required when neither XDG_STATE_HOME nor HOME is set");
-    if (!c->tool_cache_directory && home_path(env, "XDG_CACHE_HOME", ".cache", "dayfly/tools",
-                                              &c->tool_cache_directory, err) < 0)
+    if (!c->tool_cache_directory &&
+        df_config_home_path(env, "XDG_CACHE_HOME", ".cache", "dayfly/tools",
+                            &c->tool_cache_directory, err) < 0)
         return -1;
     if (!c->tool_cache_directory)
         c->tool_cache_directory = df_fs_join(c->data_directory, "tools");

@@ -178,6 +178,11 @@ int df_config_load(const char *file, char *const *env, const struct df_strs *ove
                    struct df_config *ret, struct df_err *err) DF_MUST_CHECK;
 void df_config_free(struct df_config *c);
 
+/* *ret: a path of this user: <variable>/<name>, or <HOME>/<below_home>/<name>. Unchanged if neither
+ * is set. */
+int df_config_home_path(char *const *env, const char *variable, const char *below_home,
+                        const char *name, char **ret, struct df_err *err) DF_MUST_CHECK;
+
 /* What callers may set in a placement (placement.allow). Borrowed from both. */
 struct df_allow df_config_allow(const struct df_config *c, const struct df_never *never);
 
@@ -210,5 +215,8 @@ int df_config_isolation(const struct df_config *c, cJSON **ret, struct df_err *e
 /* Reads providers.credentialsFile into {"host": "token", ...}; {} if none is configured. Refuses a
  * file that others may read. *ret contains secrets: delete it with df_json_wipe(). */
 int df_config_credentials(const struct df_config *c, cJSON **ret, struct df_err *err) DF_MUST_CHECK;
+
+/* For df_config_home_path(): where the file of `dayfly login` is, which no step sees. */
+#define DF_LOGINS_PLACE "XDG_CONFIG_HOME", ".config", "dayfly/logins.json"
 
 #endif

@@ -39,6 +39,11 @@ static int add_secrets(const struct df_config *c, struct df_strs *ret, struct df
         if (df_keys[i].is_secret)
             add_key(c, &df_keys[i], ret);
     df_secret_source_paths(c->secret_sources, ret);
+    DF_FREE char *logins = NULL;
+    if (df_config_home_path(environ, DF_LOGINS_PLACE, &logins, err) < 0)
+        return -1;
+    if (logins)
+        (void)df_strs_add(ret, logins);
     for (size_t i = 0; df_streq(c->isolation, "strict") && i < DF_ARRAY_SIZE(variables); i++)
         add_absolute(getenv(variables[i]), ret);
     return df_strs_check(ret, err);

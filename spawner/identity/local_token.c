@@ -1,8 +1,7 @@
 #include "spawner/identity/local_token.h"
 
 #include <errno.h>
-#include <fcntl.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
@@ -16,20 +15,14 @@ static char *token_path(const char *data_directory)
 /* *ret NULL: there is no token that only this user can know. */
 static int read_private(const char *path, char **ret, struct df_err *err)
 {
-    DF_CLOSE int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_TOKEN);
-    struct stat st;
+    struct df_err why = {0};
     *ret = NULL;
-    if (fd < 0)
-        return errno == ENOENT || errno == EACCES || errno == ENOTDIR
-                   ? 0
-                   : df_fail_errno(err, errno, "open %s", path);
-    if (fstat(fd, &st) < 0)
-        return df_fail_errno(err, errno, "%s", path);
-    if (st.st_uid != geteuid() || (st.st_mode & 077) || !S_ISREG(st.st_mode))
-        return 0;
-    if (df_fs_read_fd(fd, &text, err) < 0)
-        return -1;
+    if (df_fs_read_private(path, &text, &why) < 0) {
+        bool is_none = df_streq(why.reason, "NotPrivate") || why.os_errno == ENOENT ||
+                       why.os_errno == EACCES || why.os_errno == ENOTDIR;
+        return is_none ? 0 : df_err_pass(err, &why);
+    }
     size_t n = strcspn(df_buf_str(&text), "\r\n");
     if (n < 2 * DF_KEY_LEN) /* cut by a full disk, or written by hand */
         return 0;

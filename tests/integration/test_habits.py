@@ -114,7 +114,7 @@ ANSWERED = [
     (["rollout", "status"], "dayfly logs -f"),
     (["port-forward", "x", "80"], "--server"),
     (["pr", "list"], "dayfly plan DIR"),
-    (["auth", "login"], "dayfly token create"),
+    (["auth", "login"], "dayfly login"),
     (["run", "list"], "dayfly get runs"),
     (["run", "view", "4711"], "dayfly why RUN"),
     (["run", "watch", "4711"], "dayfly logs -f RUN"),

@@ -57,3 +57,20 @@ python_env() { # name requirements
     fi
     echo "$dir"
 }
+
+# Installs the Node package that tests/tools/<name> pins into the cache, once, with its digests; dir is its directory then.
+npm_install() { # name
+    dir=$cache/$1-$(sed -n "s/.*\"$1\": \"\([0-9.]*\)\".*/\1/p" "$tools_dir/$1/package.json")
+    if [ ! -e "$dir/.complete" ]; then
+        exec 9>"$cache/.$1.lock"
+        flock 9
+    fi
+    if [ ! -e "$dir/.complete" ]; then
+        command -v npm >/dev/null || need_package npm
+        say "Installing ${dir##*/} (once, into $dir)"
+        mkdir -p "$dir"
+        cp "$tools_dir/$1/package.json" "$tools_dir/$1/package-lock.json" "$dir/"
+        (cd "$dir" && npm ci --no-audit --no-fund --loglevel=error) >&2
+        touch "$dir/.complete"
+    fi
+}

@@ -68,7 +68,7 @@ static const char *const settings[] = {
 };
 #define ALWAYS                                                                                     \
     "'/data','/tls/key','/tokens','/keys/1','/keys/2','/identity','/kubeconfig','/state-token',"   \
-    "'/registries','/mounted'"
+    "'/registries','/mounted','/h/.config/dayfly/logins.json'"
 
 static cJSON *isolation_with(const char *mode, char **environment)
 {

@@ -88,6 +88,30 @@ static void what_cannot_be_read_is_named(void **state)
     assert_non_null(strstr(err.message, *state));
 }
 
+static void a_secret_that_others_may_read_is_not_taken(void **state)
+{
+    DF_FREE char *path = df_fs_join(*state, "secret");
+    DF_FREE char *link = df_fs_join(*state, "link");
+    DF_BUF struct df_buf b = DF_BUF_INIT(100);
+    static const mode_t open_to_others[] = {0644, 0640, 0604, 0620, 0602, 0610};
+    put(path, "secret");
+    assert_int_equal(df_fs_read_private(path, &b, NULL), 0);
+    assert_string_equal(df_buf_str(&b), "secret");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(open_to_others); i++) {
+        struct df_err err = {0};
+        assert_int_equal(chmod(path, open_to_others[i]), 0);
+        assert_int_equal(df_fs_read_private(path, &b, &err), -1);
+        assert_string_equal(err.reason, "NotPrivate");
+        assert_non_null(strstr(err.message, path));
+    }
+    struct df_err err = {0};
+    assert_int_equal(chmod(path, 0600), 0);
+    assert_int_equal(symlink(path, link), 0);
+    assert_int_equal(df_fs_read_private(link, &b, &err), -1);
+    assert_int_equal(err.os_errno, ELOOP);
+    assert_int_equal(df_fs_read_private(*state, &b, NULL), -1);
+}
+
 static void nothing(int signo)
 {
     (void)signo;
@@ -429,6 +453,7 @@ int main(void)
         scratch_test(files_of_every_size_around_a_block_are_read_whole),
         scratch_test(a_file_without_a_name_leaves_nothing),
         scratch_test(what_cannot_be_read_is_named),
+        scratch_test(a_secret_that_others_may_read_is_not_taken),
         scratch_test(reading_survives_signals_and_short_reads),
         scratch_test(writing_survives_signals_and_short_writes),
         scratch_test(what_is_left_of_a_file_is_copied_up_to_a_limit),

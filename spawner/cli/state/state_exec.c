@@ -139,6 +139,8 @@ int df_cmd_state_exec(struct df_cli *cli, struct df_err *err)
         df_signals_open(&signals_fd, err) < 0 || df_cli_connect(cli, err) < 0 ||
         check_storage(cli, executor, err) < 0 || warn_of_errored(cli, executor, err) < 0)
         return -1;
+    if (df_client_renew(cli->client, err) < 0)
+        return -1;
     return make_environment(df_client_address_of(cli->client), executor, &env, err) < 0
                ? -1
                : run(argv, &env, signals_fd, err);
