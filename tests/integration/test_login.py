@@ -34,6 +34,14 @@ def test_whoami_names_the_person_their_groups_and_the_grants_that_name_them(home
         assert "groups: visitors, sales" in home.dayfly("whoami", code=1).stderr
 
 
+def test_whoami_of_who_may_something_on_some_executors_alone_names_the_grant_and_no_role(home, provider):
+    grants = "grants: {net: {to: {groups: [net-team]}, on: {names: [net]}, preset: write}}"
+    with Server(home, config=configuration(provider, grants=grants)):
+        home.env["DAYFLY_TOKEN"] = provider.sign_in("bob")
+        assert home.json("whoami") == {"name": f"{provider.issuer}#bob", "role": "none", "knownBy": "openid", "groups": ["net-team"],
+                                       "grants": ["net"]}
+
+
 def test_whoami_tells_a_token_of_the_file_from_the_user_of_this_machine(home):
     with Server(home) as server:
         assert home.json("whoami") == {"name": "local", "role": "admin", "knownBy": "local", "groups": [], "grants": []}
