@@ -11,10 +11,12 @@
 #include <signal.h>
 #include <sys/pidfd.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
+#include "common/process/network.h"
 
 /* The stage at which the child failed; sent to the parent through a pipe. */
 #define STATUS_MAX (8 * DF_KIB) /* of /proc/<pid>/status: about 1.5 KiB */
@@ -28,6 +30,8 @@ enum stage {
     STAGE_LIMITS,
     STAGE_FDS,
     STAGE_CWD,
+    STAGE_USER,
+    STAGE_NETWORK,
     STAGE_EXEC
 };
 struct report {
@@ -162,6 +166,17 @@ static void child_fds(struct plan *p)
             child_fail(p, STAGE_FDS);
 }
 
+/* The calls of the kernel, not of the C library: that has every thread of the process change its
+ * user, and before the exec the child may share the parent's memory. */
+static void child_user(const struct plan *p)
+{
+    if (p->o->as_nobody && geteuid() == 0 &&
+        (syscall(SYS_setgroups, 0, NULL) < 0 ||
+         syscall(SYS_setresgid, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY) < 0 ||
+         syscall(SYS_setresuid, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY) < 0))
+        child_fail(p, STAGE_USER);
+}
+
 static _Noreturn void child_main(struct plan *p)
 {
     child_signals();
@@ -174,6 +189,9 @@ static _Noreturn void child_main(struct plan *p)
     child_fds(p);
     if (p->o->cwd && chdir(p->o->cwd) < 0)
         child_fail(p, STAGE_CWD);
+    child_user(p);
+    if (p->o->no_network && df_network_leave() < 0)
+        child_fail(p, STAGE_NETWORK);
     /* execve() lacks const for historical reasons; it changes neither. */
     union {
         const char *const *in;
@@ -226,6 +244,10 @@ static int explain_spawn(const struct plan *p, const struct report *r, struct df
     case STAGE_CWD:
         return df_fail_errno(err, r->os_errno, "start %s: enter directory %s", p->program,
                              p->o->cwd);
+    case STAGE_USER:
+        return df_fail_errno(err, r->os_errno, "start %s: become the user nobody", p->program);
+    case STAGE_NETWORK:
+        return df_fail_errno(err, r->os_errno, "start %s: take the network away", p->program);
     case STAGE_FDS:
         return df_fail_errno(err, r->os_errno, "start %s: pass descriptors", p->program);
     case STAGE_LIMITS:

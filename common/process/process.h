@@ -21,6 +21,9 @@ struct df_process_limits {
     rlim_t processes, memory_bytes, open_files;
 };
 
+/* nobody: of no file, and on no list. */
+#define DF_PROCESS_NOBODY 65534
+
 struct df_process_options {
     const char *const *argv; /* argv[0] is the program: a path, or a name looked up in env's PATH */
     const char *const *env;  /* the whole environment, never inherited; NULL: empty */
@@ -37,6 +40,8 @@ struct df_process_options {
     bool no_core;            /* RLIMIT_CORE 0 */
     const struct df_process_limits *limits; /* or NULL */
     const struct df_wall *wall;             /* what it sees; NULL: what its parent sees */
+    bool no_network;                        /* it makes no sockets (network.h) */
+    bool as_nobody;            /* if we are root: the user and group DF_PROCESS_NOBODY, no others */
     const volatile bool *stop; /* only df_process_run(): once true the group is killed within
                                   100 ms, class RETRY; or NULL */
 };

@@ -283,6 +283,32 @@ int df_isolation_wall_of_fetch(const struct df_isolation *i, const struct df_dir
     return 0;
 }
 
+static int make_program_wall(struct df_wall *w, const struct df_isolation *i,
+                             const struct df_strs *shown, struct df_err *err)
+{
+    DF_WALL struct df_wall own = {0};
+    DF_STRS struct df_strs secrets = {0};
+    for (size_t n = 0; n < shown->len; n++)
+        if (df_wall_add(&own, DF_WALL_READ_ONLY, shown->items[n], err) < 0)
+            return -1;
+    return df_hiding_find(&i->secrets, &own, &secrets, err) < 0 ||
+                   strict_machine(w, &secrets, err) < 0
+               ? -1
+               : show_own(w, &own, &secrets, err);
+}
+
+int df_isolation_wall_of_program(const struct df_isolation *i, const struct df_strs *shown,
+                                 struct df_wall *ret, struct df_err *err)
+{
+    struct df_wall w = {0};
+    if (make_program_wall(&w, i, shown, err) < 0) {
+        df_wall_free(&w);
+        return -1;
+    }
+    *ret = w;
+    return 0;
+}
+
 void df_step_wall_free(struct df_step_wall *w)
 {
     df_wall_free(&w->wall);

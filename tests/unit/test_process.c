@@ -501,9 +501,54 @@ static void which_takes_the_first_executable_in_an_absolute_directory(void **sta
     assert_int_equal(df_fs_remove_tree(dir, NULL), 0);
 }
 
+/* Of any family, and neither does what it starts. */
+static void a_child_without_network_makes_no_socket(void **state)
+{
+    (void)state;
+    static const char script[] =
+        "import socket, subprocess, sys\n"
+        "def no(*kind):\n"
+        "    try:\n"
+        "        socket.socket(*kind)\n"
+        "    except PermissionError:\n"
+        "        return 'no'\n"
+        "kinds = ((socket.AF_INET,), (socket.AF_INET6,), (socket.AF_UNIX,), (socket.AF_NETLINK, "
+        "3))\n"
+        "print([no(*k) for k in kinds])\n"
+        "if len(sys.argv) == 2:\n"
+        "    subprocess.run([sys.executable, '-c', sys.argv[1], '', ''])\n";
+    const char *const argv[] = {"/usr/bin/python3", "-c", script, script, NULL};
+    struct df_process_options o = DF_PROCESS_OPTIONS(argv, the_env);
+    DF_BUF struct df_buf out = DF_BUF_INIT(4096);
+    struct df_err err = {0};
+    int code = -1;
+    o.no_network = true;
+    if (df_process_run(&o, 60000, &out, NULL, &code, &err) < 0)
+        fail_msg("%s", err.message);
+    assert_string_equal(df_buf_str(&out), "['no', 'no', 'no', 'no']\n['no', 'no', 'no', 'no']\n");
+}
+
+static void root_gives_a_child_to_nobody_and_others_keep_their_user(void **state)
+{
+    (void)state;
+    struct df_process_options o = DF_PROCESS_OPTIONS(SH("id -u; id -g; id -G"), the_env);
+    DF_BUF struct df_buf out = DF_BUF_INIT(4096);
+    struct df_err err = {0};
+    int code = -1;
+    o.as_nobody = true;
+    if (df_process_run(&o, 20000, &out, NULL, &code, &err) < 0)
+        fail_msg("%s", err.message);
+    if (geteuid() == 0)
+        assert_string_equal(df_buf_str(&out), "65534\n65534\n65534\n");
+    else
+        assert_int_equal(strtol(df_buf_str(&out), NULL, 10), geteuid());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_child_without_network_makes_no_socket),
+        cmocka_unit_test(root_gives_a_child_to_nobody_and_others_keep_their_user),
         cmocka_unit_test(a_child_gets_exactly_the_environment_named),
         cmocka_unit_test(no_environment_means_an_empty_one),
         cmocka_unit_test(only_named_descriptors_reach_the_child),
