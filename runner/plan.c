@@ -19,6 +19,7 @@
 #include "runner/lineage.h"
 #include "runner/no_init.h"
 #include "runner/plan_bundle.h"
+#include "runner/policies.h"
 #include "runner/secrets.h"
 #include "runner/tofu/failure.h"
 #include "runner/tofu/gate.h"
@@ -159,17 +160,23 @@ static bool is_reviewed(const struct df_context *c)
     return df_json_bool(c->doc, "reviewed", true);
 }
 
+/* Known before the plan is made. */
+static bool wants_json(const struct df_context *c)
+{
+    return is_reviewed(c) || df_plan_policies_any(c);
+}
+
 /* A plan that may empty the state is checked in any case. */
 static bool needs_json(const struct df_context *c)
 {
-    return is_reviewed(c) || df_plan_may_empty(c);
+    return wants_json(c) || df_plan_may_empty(c);
 }
 
 /* A failure costs only time: show_plan() starts it again. */
 static void start_background_show(struct df_context *c, const struct paths *f,
                                   struct background_show *s)
 {
-    if (!is_reviewed(c))
+    if (!wants_json(c))
         return;
     if (df_gate_make(f->gate, &s->gate, NULL) < 0 ||
         start_show(c, f, f->gate, &s->process, NULL) < 0)
@@ -284,6 +291,8 @@ static int plan_and_store(struct df_context *c, const struct paths *f,
         return -1;
     if (df_plan_may_empty(c) && df_plan_empties(f->json) &&
         df_json_add_bool(c->result, "destroysAll", true, err) < 0)
+        return -1;
+    if (df_plan_policies_check(c, f->json, err) < 0)
         return -1;
     return store_plan(c, f, inited, err);
 }

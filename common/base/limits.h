@@ -311,6 +311,21 @@
 #define DF_LIMIT_STEP_MEMORY ((rlim_t)16 * 1024 * DF_MIB)
 #define DF_LIMIT_STEP_OPEN_FILES 16384
 
+/* Policies (runner/policies.h). All messages of all of them are in a run's status, where 50 KiB are
+ * little; a person reads ten. A program that judges a plan starts few others: opa has 20
+ * threads. */
+#define DF_LIMIT_POLICIES 16
+#define DF_LIMIT_POLICY_MESSAGES 10
+#define DF_LIMIT_POLICY_MESSAGE 300
+#define DF_LIMIT_POLICY_WORDS 64 /* arguments of a program, or files */
+#define DF_LIMIT_POLICY_ANSWER (1 * DF_MIB)
+#define DF_LIMIT_POLICY_PROCESSES 1024
+#define DF_LIMIT_POLICY_OPEN_FILES 256
+#define DF_LIMIT_POLICY_FILE ((rlim_t)64 * DF_MIB)
+#define DF_POLICY_SECONDS 60
+#define DF_POLICY_MAX_SECONDS 3600
+#define DF_POLICY_MIB 1024
+
 /* Platform actions */
 #define DF_LIMIT_PLATFORM_LIST 5000      /* objects of one list in memory: some KiB each as trees */
 #define DF_LIMIT_PLATFORM_DIAGNOSTICS 40 /* lines about the pods of a component */

@@ -6,6 +6,7 @@
 
 #include "common/base/fs.h"
 #include "common/source/rules.h"
+#include "runner/opa_answer.h"
 #include "runner/terrakube/advice.h"
 #include "runner/terrakube/flow.h"
 #include "runner/terrakube/source.h"
@@ -207,34 +208,6 @@ static int run_opa(struct df_context *c, const struct df_terrakube_policies *q,
     return df_process_run(&o, TIMEOUT_MS, out, tail, ret_code, err);
 }
 
-/* {"errors": [{"message", "location": {"file", "row"}}]} or {"result": [{"expressions":
- * [{"value"}]}]}
- */
-static int read_answer(const struct df_buf *out, const char *tail, int code, cJSON **ret,
-                       struct df_err *err)
-{
-    DF_JSON cJSON *answer = NULL;
-    if (df_json_parse(df_buf_str(out), out->len, &answer, NULL) < 0)
-        return df_fail(err, DF_ERR_USER, "opa ended with exit code %d and says %.400s", code, tail);
-    const cJSON *error = df_json_at(answer, "errors") ? df_json_at(answer, "errors")->child : NULL;
-    const char *file = df_json_str(error, "location.file");
-    if (error)
-        return df_fail(err, DF_ERR_USER, "opa: %s (%s:%lld)", df_json_str(error, "message"),
-                       file ? file : "?", (long long)df_json_int(error, "location.row", 0));
-    const cJSON *result = df_json_at(answer, "result");
-    const cJSON *first = cJSON_IsArray(result) ? result->child : NULL;
-    const cJSON *expressions = df_json_at(first, "expressions");
-    cJSON *value = expressions && expressions->child
-                       ? cJSON_GetObjectItemCaseSensitive(expressions->child, "value")
-                       : NULL;
-    if (code != 0)
-        return df_fail(err, DF_ERR_USER, "opa ended with exit code %d: %.400s", code, tail);
-    if (!cJSON_IsObject(value))
-        return df_fail(err, DF_ERR_USER,
-                       "its rules have no package terraform.analysis: nothing was evaluated");
-    return df_check_alloc(*ret = cJSON_Duplicate(value, true), err);
-}
-
 int df_opa_evaluate(struct df_context *c, const struct df_terrakube_policies *q,
                     const cJSON *policy, size_t number, cJSON **ret, struct df_err *err)
 {
@@ -245,5 +218,5 @@ int df_opa_evaluate(struct df_context *c, const struct df_terrakube_policies *q,
     if (prepare(c, q, policy, number, &b, err) < 0 ||
         run_opa(c, q, &b, &out, &tail, &code, err) < 0)
         return -1;
-    return read_answer(&out, df_buf_str(&tail), code, ret, err);
+    return df_opa_answer(&out, df_buf_str(&tail), code, QUERY, ret, err);
 }

@@ -33,8 +33,8 @@ void df_isolation_free(struct df_isolation *i);
 int df_isolation_wall_of_fetch(const struct df_isolation *i, const struct df_dirs *dirs,
                                struct df_wall *ret, struct df_err *err) DF_MUST_CHECK;
 
-/* The wall of a program that is no part of the module: as in mode strict, whatever the mode is, with
- * these paths (read-only) and nothing of the step. Not for is_on false. */
+/* The wall of a program that is no part of the module: as in mode strict, whatever the mode is,
+ * with these paths (read-only) and nothing of the step. Not for is_on false. */
 int df_isolation_wall_of_program(const struct df_isolation *i, const struct df_strs *shown,
                                  struct df_wall *ret, struct df_err *err) DF_MUST_CHECK;
 

@@ -2,6 +2,7 @@
 #include "common/base/clock.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/named.h"
+#include "spawner/cli/policies.h"
 #include "spawner/cli/text.h"
 #include "spawner/cli/timeline.h"
 #include "spawner/cli/unrecorded.h"
@@ -65,7 +66,10 @@ static int describe(struct df_cli *cli, const struct df_shown *kind, const cJSON
                     struct df_buf *out, struct df_err *err)
 {
     if (df_shown_details(kind, doc, df_real_us(), df_cli_text_shape(cli), out, err) < 0 ||
-        add_steps(cli, doc, out, err) < 0 || add_conditions(cli, doc, out, err) < 0 ||
+        add_steps(cli, doc, out, err) < 0)
+        return -1;
+    df_policies_show(doc, out);
+    if (add_conditions(cli, doc, out, err) < 0 ||
         df_timeline_add(doc, df_cli_text_shape(cli), out, err) < 0)
         return -1;
     df_unrecorded_add(doc, out);

@@ -3,6 +3,7 @@
  * cells, and the requests that fetch documents.
  */
 #include "spawner/cli/kinds.h"
+#include "spawner/cli/policies.h"
 #include "spawner/cli/task_words.h"
 
 #include "common/base/clock.h"
@@ -231,6 +232,9 @@ static void add_cell(struct df_buf *out, const struct df_column *column, const c
         break;
     case DF_CELL_ERRORED:
         add_errored(out, item);
+        break;
+    case DF_CELL_POLICIES:
+        df_policies_count(value, out);
         break;
     case DF_CELL_OWNER:
         df_text_owner(value, out);

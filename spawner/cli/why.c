@@ -6,6 +6,7 @@
 #include "spawner/cli/commands.h"
 #include "spawner/cli/follow/summary.h"
 #include "spawner/cli/named.h"
+#include "spawner/cli/policies.h"
 #include "spawner/cli/reasons.h"
 #include "spawner/cli/task_words.h"
 #include "spawner/cli/text.h"
@@ -14,6 +15,7 @@
 #include "spawner/model/engine_kinds.h"
 #include "spawner/model/errored_states.h"
 #include "spawner/model/model.h"
+#include "spawner/model/policy.h"
 #include "spawner/model/task_kinds.h"
 #include "spawner/model/waiting.h"
 
@@ -164,9 +166,9 @@ static void add_waiting(const cJSON *run, const cJSON *tasks, const cJSON *execu
         add_wait(waiting, out);
     else if (df_streq(df_run_phase(run), "WaitingApproval")) {
         (void)df_buf_addf(out,
-                          "The plan is made and waits for a decision: `dayfly approve %s` or "
+                          "The plan is made and waits for a decision: `dayfly approve %s%s` or "
                           "`dayfly discard %s`.\n",
-                          name, name);
+                          name, df_policies_failed(run, "soft") ? " --reason TEXT" : "", name);
         add_message(run, out);
     } else if (df_streq(df_run_phase(run), "Pending"))
         add_turn(run, executor, out);
@@ -400,6 +402,7 @@ static int print_cause(struct df_cli *cli, const cJSON *run, const cJSON *tasks,
     else
         add_waiting(run, tasks, executor, out);
     add_approvals(run, out);
+    df_policies_show(run, out);
     if (add_tasks(cli, tasks, out, err) < 0)
         return -1;
     (void)df_buf_addc(out, '\n');

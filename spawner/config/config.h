@@ -120,6 +120,7 @@ struct df_config {
     struct df_approval_rules approval; /* approval.* */
     char *approval_skips;              /* approval.autoApprove as configured; "admin" */
 
+    cJSON *policies;   /* policies, as model/policy.h says; or NULL */
     cJSON *classes;    /* classes: {name: {limit, placement}}; or NULL */
     cJSON *workspaces; /* workspaces: {executor: {class, environment, placement}}; or NULL */
 

@@ -8,6 +8,7 @@
 #include "common/base/limits.h"
 #include "common/base/parse.h"
 #include "spawner/model/allow_rule.h"
+#include "spawner/model/policy.h"
 #include "spawner/model/secret_source.h"
 #include "spawner/model/workflow.h"
 
@@ -144,6 +145,10 @@ const struct df_key df_keys[] = {
     RANGE("approval.requiredApprovals", DF_KEY_WHOLE, approval.required, "1", 1,
           DF_LIMIT_APPROVALS),
     KEY("approval.autoApprove", DF_KEY_STRING, approval_skips, "admin"),
+    {.name = "policies",
+     .type = DF_KEY_OBJECT,
+     .offset = offsetof(struct df_config, policies),
+     .check = df_policies_check},
     KEY("classes", DF_KEY_OBJECT, classes, NULL),
     KEY("workspaces", DF_KEY_OBJECT, workspaces, NULL),
     KEY("stateService.url", DF_KEY_STRING, state_service_url, NULL),

@@ -9,19 +9,20 @@
 
 /* How the value at a column's path becomes a cell. */
 enum df_cell {
-    DF_CELL_TEXT,    /* a string, number or bool as it is */
-    DF_CELL_AGE,     /* a time: how long ago */
-    DF_CELL_CHANGES, /* a planSummary: "+1 ~0 -2 forget 1" (common/changes/changes.h) */
-    DF_CELL_LIST,    /* strings, joined by commas */
-    DF_CELL_SHORT,   /* the first 12 characters of a digest */
-    DF_CELL_KEYS,    /* the names of an object's members */
-    DF_CELL_LABELS,  /* the labels that people gave: name=value */
-    DF_CELL_NAMES,   /* the member "name" of each item of a list */
-    DF_CELL_STATUS,  /* of an executor: its status, a refused edit, a kept errored state */
-    DF_CELL_ERRORED, /* status.erroredStates: which run left one, and what to do */
-    DF_CELL_OWNER,   /* the spec of a TaskAction: whose step it is */
-    DF_CELL_REASON,  /* the status of a run: its reason, or that it waits */
-    DF_CELL_SPAN     /* an object: the time from its startedAt to its finishedAt, or to now */
+    DF_CELL_TEXT,     /* a string, number or bool as it is */
+    DF_CELL_AGE,      /* a time: how long ago */
+    DF_CELL_CHANGES,  /* a planSummary: "+1 ~0 -2 forget 1" (common/changes/changes.h) */
+    DF_CELL_LIST,     /* strings, joined by commas */
+    DF_CELL_SHORT,    /* the first 12 characters of a digest */
+    DF_CELL_KEYS,     /* the names of an object's members */
+    DF_CELL_LABELS,   /* the labels that people gave: name=value */
+    DF_CELL_NAMES,    /* the member "name" of each item of a list */
+    DF_CELL_STATUS,   /* of an executor: its status, a refused edit, a kept errored state */
+    DF_CELL_ERRORED,  /* status.erroredStates: which run left one, and what to do */
+    DF_CELL_OWNER,    /* the spec of a TaskAction: whose step it is */
+    DF_CELL_POLICIES, /* status.policies: how many passed or failed */
+    DF_CELL_REASON,   /* the status of a run: its reason, or that it waits */
+    DF_CELL_SPAN      /* an object: the time from its startedAt to its finishedAt, or to now */
 };
 
 struct df_column {

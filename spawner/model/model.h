@@ -3,8 +3,8 @@
  * I/O, no clock, no store. docs/objects.md describes the documents. Thread rule: pure functions,
  * any thread.
  *
- * Includes the decisions: names.h, storage.h, executor.h, run.h, task.h. The fields are in
- * tables.h.
+ * Includes the decisions: names.h, storage.h, executor.h, policy.h, run.h, task.h. The fields are
+ * in tables.h.
  */
 #ifndef DF_MODEL_H
 #define DF_MODEL_H
@@ -13,6 +13,7 @@
 #include "spawner/model/executor.h"
 #include "spawner/model/kinds.h"
 #include "spawner/model/names.h"
+#include "spawner/model/policy.h"
 #include "spawner/model/run.h"
 #include "spawner/model/storage.h"
 #include "spawner/model/task.h"

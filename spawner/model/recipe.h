@@ -15,6 +15,7 @@
 struct df_recipe_step {
     const char *name;    /* suffix of the TaskAction's name: "plan" */
     const char *action;  /* spec.action of its TaskAction: "plan-destroy" */
+    bool plans;          /* makes a plan, which the policies judge */
     bool writes;         /* may change the state */
     bool asks;           /* starts only when it is approved */
     const char *plan_of; /* name of the step whose plan it applies; NULL: none */

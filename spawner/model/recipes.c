@@ -3,7 +3,7 @@
 
 #define PLAN(command)                                                                              \
     {                                                                                              \
-        .name = "plan", .action = (command)                                                        \
+        .name = "plan", .action = (command), .plans = true                                         \
     }
 #define APPLY                                                                                      \
     {                                                                                              \

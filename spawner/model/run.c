@@ -12,6 +12,7 @@
 #include "spawner/model/errored_states.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/move.h"
+#include "spawner/model/policy.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
 #include "spawner/model/task_parts.h"
@@ -178,7 +179,7 @@ static bool is_approved(const struct df_run_view *v)
     const char *verdict = df_json_str(v->run, "spec.decision.verdict");
     if (verdict)
         return df_streq(verdict, "approved");
-    if (!may_approve_itself(v))
+    if (!may_approve_itself(v) || df_policies_failed(v->steps[0], "soft"))
         return false;
     /* A run that already waits for a person is not approved by a later change of the executor. */
     return !df_streq(df_run_phase(v->run), "WaitingApproval") &&
@@ -238,6 +239,9 @@ static struct df_run_verdict next_step(const struct df_run_view *v, size_t at, i
     if (expiry_us && now_us >= expiry_us)
         return finish_run("Failed", "PlanExpired",
                           "the plan expired before it was applied; start a new run");
+    struct df_err why = {0};
+    if (recipe->steps[at].plan_of && df_policies_hold(v->steps[0], &why) < 0)
+        return finish_run("Failed", why.reason, why.message);
     if (!recipe->steps[at].asks)
         return begin_step(v, at);
     /* What an edit says about the approval counts when it was checked. */

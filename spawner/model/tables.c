@@ -9,6 +9,7 @@
 #include "spawner/model/integration.h"
 #include "spawner/model/integration_spec.h"
 #include "spawner/model/placement.h"
+#include "spawner/model/policy.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/rows.h"
 #include "spawner/model/rules.h"
@@ -244,6 +245,7 @@ const struct df_field df_task_spec[] = {
     WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS, .flags = DF_TO_RUNNER),
     WHOLE("graceSeconds", 1, DF_WEEK_SECONDS, .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     WHOLE("pendingSeconds", 1, DF_WEEK_SECONDS),
+    LIST("policies", &df_policy_note, DF_LIMIT_POLICIES, .by = DF_BY_SERVICE),
     OBJECT("keepsPodFor", keeps_pod_for, .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     RUNTIME(.by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     SOURCE(.by = DF_BY_SERVICE),

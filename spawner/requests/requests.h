@@ -43,7 +43,8 @@ struct df_decision {
 int df_request_decide(struct df_spawner *s, const char *run, const struct df_decision *d,
                       cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* May this caller decide so about the run? DENIED, perhaps with the reason SelfApproval or
- * UnknownApprover. *ret_required: how many people have to. */
+ * UnknownApprover; USER without a reason where one is needed (model/policy.h). *ret_required: how
+ * many people have to. */
 int df_request_check_decision(struct df_spawner *s, const cJSON *run, const struct df_decision *d,
                               int64_t *ret_required, struct df_err *err) DF_MUST_CHECK;
 /* Adds an approval to status.decisions, in a df_store_modify(). *ret_decides: it is the last one

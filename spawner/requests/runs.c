@@ -6,6 +6,7 @@
 #include "spawner/model/approval.h"
 #include "spawner/model/errored_states.h"
 #include "spawner/model/platform.h"
+#include "spawner/model/policy.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/redirect.h"
 #include "spawner/requests/new_docs.h"
@@ -239,7 +240,9 @@ int df_request_check_decision(struct df_spawner *s, const cJSON *run, const stru
         return -1;
     if (!d->approves)
         return 0;
-    if (df_store_look_for(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
+    if (df_policies_check_override(s->config->policies, run, d->role, d->actor, d->reason, err) <
+            0 ||
+        df_store_look_for(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                           &executor, err) < 0)
         return -1;
     *ret_required = df_approval_required(rules, executor);

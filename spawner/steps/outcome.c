@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/changes/changes.h"
+#include "spawner/model/policy.h"
 #include "spawner/steps/unrecorded.h"
 
 static int malformed(const char *name, const char *must_be, struct df_err *err)
@@ -213,7 +214,9 @@ static int take_result(cJSON *task, const cJSON *result, int64_t now_us, struct 
         return malformed("exitCode", "a number from 0 to 255", err);
     if (!reason || !is_reason(reason))
         return malformed("reason", "a CamelCase word", err);
-    if (df_outcome_merge(task, result, now_us, err) < 0)
+    bool is_stored = code->valuedouble == 0 && df_json_bool(result, "hasChanges", true);
+    if (df_outcome_merge(task, result, now_us, err) < 0 ||
+        df_policies_take(task, result, is_stored, err) < 0)
         return -1;
     return df_task_add_time(task, "reported", now_us, err);
 }

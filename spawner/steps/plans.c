@@ -12,6 +12,7 @@
 #include "common/base/fs.h"
 #include "common/bundle/bundle.h"
 #include "common/crypto/crypto.h"
+#include "spawner/model/policy.h"
 #include "spawner/model/recipe.h"
 #include "spawner/steps/step_auth.h"
 #include "spawner/steps/steps.h"
@@ -172,6 +173,8 @@ static int check_plan(const cJSON *apply, const cJSON *plan, struct df_err *err)
                               "the plan was made for run %s, not for %s", owner, run);
     if (!expires || !df_task_succeeded(plan))
         return plan_missing("the plan step stored no plan", err);
+    if (df_policies_hold(plan, err) < 0)
+        return -1;
     if (used_by && !df_streq(used_by, df_json_str(apply, "metadata.uid")))
         return df_fail_reason(err, DF_ERR_CONFLICT, "PlanUsed",
                               "the plan was used by step %s already; start a new run", used_by);

@@ -9,6 +9,7 @@
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "spawner/engine/job/job_object.h"
+#include "spawner/model/policy.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/redirect.h"
 #include "spawner/model/secret_forms.h"
@@ -629,8 +630,9 @@ static int add_state(struct making *m, struct df_err *err)
 
 static int make_run_step(struct making *m, struct df_err *err)
 {
-    return add_run(m, err) < 0 || add_expected(m, err) < 0 || add_tools(m, err) < 0 ||
-                   add_providers(m, err) < 0 || add_source(m, err) < 0 ||
+    return add_run(m, err) < 0 || add_expected(m, err) < 0 ||
+                   df_policies_order(m->s->config->policies, m->task, m->doc, err) < 0 ||
+                   add_tools(m, err) < 0 || add_providers(m, err) < 0 || add_source(m, err) < 0 ||
                    add_environment(m, err) < 0 || add_secrets(m, err) < 0 ||
                    check_redirects(m, err) < 0 || df_sealed_check(m->s, m->task, m->doc, err) < 0 ||
                    add_state(m, err) < 0

@@ -511,9 +511,8 @@ static void every_key_may_be_set_by_its_variable(void **state)
             entry[n++] = *p == '.' ? '_' : (char)toupper((unsigned char)*p);
         }
         bool address = df_streq(name, "listen"), format = df_streq(name, "log.format");
-        bool host =
-            df_streq(name, "server.tls.names") || df_streq(name, "kubernetes.stepNamespace");
-        bool object = df_streq(name, "kubernetes.placement");
+        bool host = strstr("server.tls.names kubernetes.stepNamespace", name) != NULL;
+        bool object = df_streq(name, "kubernetes.placement"), policies = df_streq(name, "policies");
         bool accounts = df_streq(name, "auth.serviceAccounts");
         bool secret = df_streq(name, "server.tls.secret");
         bool rule = df_starts_with(name, "placement.allow.");
@@ -535,8 +534,9 @@ static void every_key_may_be_set_by_its_variable(void **state)
             : named     ? "{\"x\":{}}"
             : grants
                 ? "{\"x\":{\"to\":{\"users\":[\"a\"]},\"on\":{\"all\":true},\"preset\":\"read\"}}"
-            : sources ? "{\"x\":{\"type\":\"files\",\"directory\":\"/x\",\"executors\":[]}}"
-                      : "https://x/";
+            : policies ? "{\"x\":{\"level\":\"hard\",\"program\":[\"x\"]}}"
+            : sources  ? "{\"x\":{\"type\":\"files\",\"directory\":\"/x\",\"executors\":[]}}"
+                       : "https://x/";
         (void)snprintf(entry + n, sizeof(entry) - n, "=%s", address ? "[::1]:0" : value);
         /* Some make sense together only; of two with one name the first counts. */
         bool pulls = df_streq(name, "providers.mirror.registries");

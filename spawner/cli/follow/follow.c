@@ -14,6 +14,7 @@
 #include "spawner/cli/signals.h"
 #include "spawner/cli/text.h"
 #include "spawner/model/model.h"
+#include "spawner/model/policy.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/waiting.h"
 
@@ -227,12 +228,27 @@ static int find_again(struct follow *f, struct df_err *err)
     return f->left ? 0 : open_streams(f, err);
 }
 
+/* Whoever overrides a policy says why. */
+static bool overrides(const struct follow *f)
+{
+    return df_policies_failed(f->run, "soft") != NULL;
+}
+
+/* The answer is the reason then; NULL: not, or no memory. The caller frees. */
+static char *reason_of(const struct follow *f)
+{
+    const char *text = df_buf_str(&f->answer);
+    return overrides(f) ? strndup(text, strcspn(text, "\r\n")) : NULL;
+}
+
 static int post(struct follow *f, const char *verb, cJSON **ret, struct df_err *err)
 {
     DF_FREE char *path = df_path("runs", f->run_name, verb, NULL);
+    bool approves = df_streq(verb, "approve");
+    DF_FREE char *reason = approves ? reason_of(f) : NULL;
     /* The plan that was shown. */
-    const char *plan = df_streq(verb, "approve") ? df_json_str(f->run, "status.planDigest") : NULL;
-    DF_JSON cJSON *body = df_json_object(DF_STR("plan", plan));
+    const char *plan = approves ? df_json_str(f->run, "status.planDigest") : NULL;
+    DF_JSON cJSON *body = df_json_object(DF_STR("plan", plan), DF_STR("reason", reason));
     DF_JSON cJSON *run = NULL;
     if (!path || !body)
         return df_fail_oom(err);
@@ -315,6 +331,11 @@ static void ask(struct follow *f)
 {
     f->question = QUESTION_OPEN;
     df_buf_clear(&f->answer);
+    if (overrides(f)) {
+        df_view_say(f->view, DF_TONE_PLAIN, "%s", df_json_text(f->run, "status.message"));
+        df_view_ask(f->view, "Why is this plan applied all the same? Without an answer it is not:");
+        return;
+    }
     df_view_ask(f->view, df_streq(df_json_str(f->run, "spec.action"), "destroy")
                              ? "Destroy what is listed above? Only 'yes' is accepted:"
                              : "Apply these changes? Only 'yes' is accepted:");
@@ -323,7 +344,8 @@ static void ask(struct follow *f)
 static int answer(struct follow *f, struct df_err *err)
 {
     f->question = QUESTION_ANSWERED;
-    bool yes = df_streq(df_buf_str(&f->answer), "yes\n");
+    const char *text = df_buf_str(&f->answer);
+    bool yes = overrides(f) ? strcspn(text, "\r\n") > 0 : df_streq(text, "yes\n");
     DF_JSON cJSON *run = NULL;
     if (post(f, yes ? "approve" : "discard", &run, err) < 0)
         /* Somebody else has decided; the run shows how. */

@@ -4,6 +4,8 @@
 #include "spawner/model/beside.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/model.h"
+#include "spawner/model/policy.h"
+#include "spawner/model/recipe.h"
 #include "spawner/model/waiting.h"
 
 /* text is freed; NULL: no memory. */
@@ -46,6 +48,19 @@ static int report_approvals(cJSON *run, int64_t required, struct df_err *err)
     return set(run, df_buf_take(&text), err);
 }
 
+/* While an approval overrides a policy, the run's message says which one and why. */
+static int report_policy(cJSON *run, const cJSON *failed, struct df_err *err)
+{
+    const cJSON *messages = df_json_at(failed, "messages");
+    const char *why = cJSON_GetStringValue(messages ? messages->child : NULL);
+    return set(run,
+               df_strf("the soft policy %s has failed (%s): who may override it approves the plan "
+                       "and says why (dayfly approve %s --reason TEXT)",
+                       df_json_str(failed, "name"), why ? why : "it says nothing",
+                       df_json_str(run, "metadata.name")),
+               err);
+}
+
 /* While a canceled or deleted run waits for its step, its message says how long that may take. */
 static int report_ending(cJSON *run, const cJSON *step, struct df_err *err)
 {
@@ -75,6 +90,7 @@ int df_run_message_step(const struct df_run_view *view, cJSON *run, struct df_er
     bool destroys_all = df_json_bool(run, "status.destroysAll", false); /* never of a destroy */
     const cJSON *latest = df_run_latest(view);
     bool is_planned = !df_run_apply(view) && df_task_succeeded(latest);
+    const cJSON *soft = df_policies_failed(run, "soft");
     const char *refused = df_json_str(run, "status.refusedDecision");
     int64_t required = df_approval_required(&view->approval, view->executor);
     if (is_planned && !refused && df_approval_count(run) && df_approval_count(run) < required)
@@ -83,6 +99,8 @@ int df_run_message_step(const struct df_run_view *view, cJSON *run, struct df_er
         return report_approver(run, err);
     if (is_planned && refused)
         return set(run, strdup(refused), err);
+    if (is_planned && df_recipe_asks(df_recipe_of(run)) && soft)
+        return report_policy(run, soft, err);
     return report_obstacle(run, latest, err);
 }
 

@@ -215,18 +215,16 @@ static const char *standby_of(const cJSON *task)
 /* A step that waits for its runner has no startedAt: the write that says that it runs brings it. */
 static int add_step(cJSON *steps, const char *name, const cJSON *task, struct df_err *err)
 {
-    cJSON *step = cJSON_CreateObject();
     const char *phase = step_phase(task);
     const char *began = in_list(task, "status.timeline", "name", "created", "at");
-    const char *at = df_streq(phase, "Pending") ? NULL : began;
-    if (df_json_append(steps, step, err) < 0 || df_json_add_str(step, "name", name, err) < 0 ||
-        df_json_add_str(step, "taskAction", df_json_str(task, "metadata.name"), err) < 0 ||
-        df_json_add_str(step, "uid", df_json_str(task, "metadata.uid"), err) < 0 ||
-        df_json_add_str(step, "phase", phase, err) < 0 ||
-        df_json_add_str(step, "startedAt", at, err) < 0 ||
-        df_json_add_str(step, "standbyRunner", standby_of(task), err) < 0)
-        return -1;
-    return df_json_add_str(step, "finishedAt", finished_at(task), err);
+    return df_json_append(
+        steps,
+        df_json_object(
+            DF_STR("name", name), DF_STR("taskAction", df_json_str(task, "metadata.name")),
+            DF_STR("uid", df_json_str(task, "metadata.uid")), DF_STR("phase", phase),
+            DF_STR("startedAt", df_streq(phase, "Pending") ? NULL : began),
+            DF_STR("standbyRunner", standby_of(task)), DF_STR("finishedAt", finished_at(task))),
+        err);
 }
 
 /* The entry of a step whose TaskAction was deleted stays: it is all that is known of the step. */
@@ -264,8 +262,8 @@ static int copy(cJSON *to, const char *as, const cJSON *task, const char *path, 
 /* What the first step has found out. */
 static int copy_first(cJSON *status, const cJSON *first, struct df_err *err)
 {
-    static const char *const found[] = {"hasChanges", "destroysAll", "planSummary", "source",
-                                        "tool"};
+    static const char *const found[] = {"hasChanges",  "destroysAll", "policies",
+                                        "planSummary", "source",      "tool"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(found); i++)
         if (copy(status, found[i], df_json_at(first, "status"), found[i], err) < 0)
             return -1;
@@ -347,6 +345,7 @@ static int make_step(struct pass *p, size_t at, struct df_err *err)
     DF_JSON cJSON *task = NULL;
     struct df_spawner *s = p->c->s;
     if (df_new_task(p->run, step->name, action, s->config, p->now_us, &task, err) < 0 ||
+        df_policies_note(s->config->policies, p->view.executor, task, err) < 0 ||
         df_shared_pod_keep(s, &p->view, at, task, err) < 0 ||
         expect_resources(p, action, err) < 0 || create_step(p, at, task, err) < 0)
         return -1;
