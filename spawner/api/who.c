@@ -31,10 +31,9 @@ static const char *known_by(const struct df_request *req)
 static int add_groups(const struct df_request *req, cJSON *doc, struct df_err *err)
 {
     const struct df_caller *c = &req->caller;
-    const struct df_grantee who = {
-        .user = c->known_by == DF_KNOWN_BY_OPENID ? c->name : NULL,
-        .groups = c->groups,
-        .account = c->known_by == DF_KNOWN_BY_ACCOUNT ? c->name : NULL};
+    const struct df_grantee who = {.user = c->known_by == DF_KNOWN_BY_OPENID ? c->name : NULL,
+                                   .groups = c->groups,
+                                   .account = c->known_by == DF_KNOWN_BY_ACCOUNT ? c->name : NULL};
     DF_JSON cJSON *grants = cJSON_CreateArray();
     cJSON *groups = c->groups ? cJSON_Duplicate(c->groups, true) : cJSON_CreateArray();
     if (df_json_add(doc, "groups", groups, err) < 0 || df_check_alloc(grants, err) < 0 ||

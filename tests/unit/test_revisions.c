@@ -283,7 +283,8 @@ static void they_go_with_their_executor(void **state)
     create(w, SPEC(1), "ann");
     change(w, SPEC(2), "ann");
     create(w, "{'metadata':{'name':'other'},'spec':{" SOURCE "}}", "ann");
-    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "ann", NULL), 0);
+    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_VERBS_ADMIN, NULL, "ann", NULL),
+                     0);
     assert_int_equal(count(w), 0);
     assert_value(w, DF_KIND_REVISION, "other-r1", "spec.number", "1");
     create(w, SPEC(3), "ann");
@@ -320,7 +321,8 @@ static void retention_takes_those_without_an_executor(void **state)
     DF_JSON cJSON *removed = NULL, *executor = NULL;
     create(w, SPEC(1), "ann");
     executor = get(w, DF_KIND_EXECUTOR, "net");
-    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_ROLE_ADMIN, NULL, "ann", NULL), 0);
+    assert_int_equal(df_request_delete_executor(&w->s, "net", DF_VERBS_ADMIN, NULL, "ann", NULL),
+                     0);
     assert_int_equal(df_revision_keep(&w->s, executor, NULL), 0);
     assert_int_equal(count(w), 1);
     assert_int_equal(df_retention_apply(&w->s, false, &removed, NULL), 0);

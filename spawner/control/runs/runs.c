@@ -268,7 +268,8 @@ static int copy_first(cJSON *status, const cJSON *first, struct df_err *err)
         if (copy(status, found[i], df_json_at(first, "status"), found[i], err) < 0)
             return -1;
     /* With what else is found out: a write of its own would cost a request in a cluster. */
-    if (df_task_succeeded(first) && copy(status, "planDigest", first, "status.plan.sha256", err) < 0)
+    if (df_task_succeeded(first) &&
+        copy(status, "planDigest", first, "status.plan.sha256", err) < 0)
         return -1;
     return copy(status, "startedAt", first, "metadata.creationTimestamp", err);
 }
