@@ -143,7 +143,7 @@ int df_grants_of(const cJSON *grants, const struct df_grantee *who, struct df_gr
     struct df_granted g = {0};
     size_t size = (size_t)cJSON_GetArraySize(grants);
     const cJSON *grant;
-    if (size && df_check_alloc(g.some = calloc(size, sizeof(*g.some)), err) < 0)
+    if (grants && df_check_alloc(g.some = calloc(size + 1, sizeof(*g.some)), err) < 0)
         return -1;
     cJSON_ArrayForEach (grant, grants) {
         if (!names(grant, who))
