@@ -151,7 +151,8 @@ static int make_command(const struct policy *p, struct command *k, struct df_err
     (void)df_strs_add(&k->shown, program);
     if (opa)
         add_opa(p, &k->argv);
-    for (const cJSON *word = opa ? NULL : words->child->next; word; word = word->next)
+    const cJSON *first = opa || !words ? NULL : words->child;
+    for (const cJSON *word = first ? first->next : NULL; word; word = word->next)
         (void)df_strs_add(&k->argv, cJSON_GetStringValue(word));
     add_all(&k->shown, NULL, df_json_at(p->doc, "opa.data"));
     add_all(&k->shown, NULL, df_json_at(p->doc, "files"));

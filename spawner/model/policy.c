@@ -149,7 +149,8 @@ static int add_order(const cJSON *policy, cJSON *order, struct df_err *err)
     }
     if (timeout && df_duration_parse(timeout, &us, err) < 0)
         return -1;
-    return df_json_add_num(order, "timeoutSeconds", (double)((us + 999999) / 1000000), err);
+    const int64_t seconds = (us + 999999) / 1000000;
+    return df_json_add_num(order, "timeoutSeconds", (double)seconds, err);
 }
 
 int df_policies_order(const cJSON *policies, const cJSON *task, cJSON *doc, struct df_err *err)
