@@ -1,8 +1,8 @@
 /*
  * pages.c - a page of a list, for the query parameters that all lists have and those in `filters`.
- * Read df_request_page() first: without a filter the store makes the page. With one, or for a caller
- * who may view some executors only, list_matching() reads the store's pages and takes what is
- * wanted and may be viewed.
+ * Read df_request_page() first: without a filter the store makes the page. With one, or for a
+ * caller who may view some executors only, list_matching() reads the store's pages and takes what
+ * is wanted and may be viewed.
  */
 #include "spawner/api/pages.h"
 

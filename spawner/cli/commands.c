@@ -400,9 +400,8 @@ const struct df_command df_commands[] = {
      "EDITOR='code --wait' dayfly edit net\n",
      edit_options, 1, 2, df_cmd_edit},
     {"diff", "EXECUTOR [NUMBER [NUMBER]]", "Show what differs between two revisions of an executor",
-     "Without a number: the last change; with one: what has changed since that revision. Values "
-     "of\n"
-     "environment variables are not shown.\n",
+     "Without a number: the last change; with one: what has changed since that revision. Values\n"
+     "of environment variables are not shown. What a run would change shows `dayfly plan`.\n",
      "dayfly diff net\n"
      "dayfly diff net 1 2\n"
      "dayfly diff net 3 -o json\n",

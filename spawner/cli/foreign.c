@@ -69,7 +69,6 @@ static const struct answer commands[] = {
     {"label", "metadata.labels of a document holds labels; `dayfly apply -f FILE` changes it"},
     {"annotate",
      "metadata.annotations of a document holds them; `dayfly apply -f FILE` changes it"},
-    {"diff", "`dayfly plan EXECUTOR` shows what would change"},
     {"api-resources", "the kinds are executors, runs, taskactions, integrations, secrets and "
                       "audit: `dayfly get KIND`"},
     {"cluster-info",

@@ -1,7 +1,7 @@
 /*
  * validate.c - df_request_validate() at the end of the file executes the checks in this order:
- * browser protection, route, caller, rights, query parameters, body, gate. Each check is a function of its
- * own. The first failure becomes the response.
+ * browser protection, route, caller, rights, query parameters, body, gate. Each check is a function
+ * of its own. The first failure becomes the response.
  */
 #include "spawner/http/validate.h"
 

@@ -66,8 +66,8 @@ int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, boo
                    struct df_caller *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* The caller with a service account token of the cluster. accounts: auth.serviceAccounts, which
- * gives a role; grants: auth.grants. DENIED Unauthorized for an account that neither names; else the
- * errors of df_claim_account(). */
+ * gives a role; grants: auth.grants. DENIED Unauthorized for an account that neither names; else
+ * the errors of df_claim_account(). */
 int df_auth_account(const cJSON *accounts, const cJSON *grants, struct df_claims *claims,
                     const char *token, struct df_caller *ret, struct df_err *err) DF_MUST_CHECK;
 

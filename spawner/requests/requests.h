@@ -36,6 +36,7 @@ struct df_decision {
     const char *actor;
     const char *reason; /* or NULL */
     const char *plan;   /* status.planDigest of what was looked at; NULL: not said */
+    enum df_role role;  /* on all executors: policies are of the service */
 };
 /* Notes the decision, which decides at once unless more approvals are required
  * (model/approval.h). CONFLICT WrongState if the run does not wait for one, PlanChanged if its plan
@@ -72,8 +73,8 @@ int df_request_create_executor(struct df_spawner *s, const struct df_document_re
                                cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Stores the request's doc as the next version of old, which was just read, and another spec as the
  * next revision. confirmed: the change to another source is intended (model.h). A change of labels
- * that leads to other grants needs the verb grant. DENIED SecretNotAllowed as in secrets.h. CONFLICT
- * Conflict: old is not the newest version any more. */
+ * that leads to other grants needs the verb grant. DENIED SecretNotAllowed as in secrets.h.
+ * CONFLICT Conflict: old is not the newest version any more. */
 int df_request_change_executor(struct df_spawner *s, const struct df_document_request *request,
                                const cJSON *old, bool confirmed, cJSON **ret,
                                struct df_err *err) DF_MUST_CHECK;

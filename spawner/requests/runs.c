@@ -240,8 +240,8 @@ int df_request_check_decision(struct df_spawner *s, const cJSON *run, const stru
         return -1;
     if (!d->approves)
         return 0;
-    if (df_policies_check_override(s->config->policies, run, df_verbs_role(d->verbs), d->actor,
-                                   d->reason, err) < 0 ||
+    if (df_policies_check_override(s->config->policies, run, d->role, d->actor, d->reason, err) <
+            0 ||
         df_store_look_for(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                           &executor, err) < 0)
         return -1;

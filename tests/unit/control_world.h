@@ -626,7 +626,8 @@ static void report(const struct runner *r, const char *body)
 static inline int decide(struct world *w, const char *run, bool approves, df_verbs verbs,
                          const char *actor, struct df_err *err)
 {
-    const struct df_decision d = {.approves = approves, .verbs = verbs, .actor = actor};
+    const struct df_decision d = {
+        .approves = approves, .verbs = verbs, .actor = actor, .role = df_verbs_role(verbs)};
     return df_request_decide(&w->s, run, &d, NULL, err);
 }
 

@@ -291,7 +291,8 @@ static void no_approval_is_automatic_while_a_soft_policy_has_failed(void **state
     begin(w, AUTO);
     plan_with(w, "{'name':'look','passed':false,'messages':['no']}");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
-    struct df_decision d = {.approves = true, .role = DF_ROLE_ADMIN, .actor = "ann"};
+    struct df_decision d = {
+        .approves = true, .verbs = DF_VERBS_ADMIN, .actor = "ann", .role = DF_ROLE_ADMIN};
     assert_int_equal(df_request_decide(&w->s, "net-1", &d, NULL, &err), -1);
     assert_string_equal(err.reason, "InvalidDocument");
     assert_null(get(w, DF_KIND_TASK_ACTION, "net-1-apply"));

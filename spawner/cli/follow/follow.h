@@ -18,7 +18,7 @@ struct df_follow_options {
 
 enum df_follow_end {
     DF_FOLLOW_FINAL,   /* the run has ended */
-    DF_FOLLOW_WAITING, /* it waits for approval, and nobody can be asked, or others have to approve */
+    DF_FOLLOW_WAITING, /* it waits for approval: nobody can be asked, or others have to approve */
     DF_FOLLOW_LEFT     /* the person left; the run continues */
 };
 

@@ -351,7 +351,8 @@ static struct df_decision decision_of(const cJSON *run, const struct df_stamp *b
                                     df_streq(df_json_str(run, "spec.decision.verdict"), "approved"),
                                 .verbs = df_role_verbs(by->role),
                                 .actor = by->name,
-                                .reason = df_json_str(run, "spec.decision.reason")};
+                                .reason = df_json_str(run, "spec.decision.reason"),
+                                .role = by->role};
 }
 
 static void take_away(cJSON *run)
@@ -360,8 +361,8 @@ static void take_away(cJSON *run)
     df_stamp_drop(run, DF_STAMP_DECIDED);
 }
 
-/* Notes an approval in the status, before it is signed or makes room in the spec for the next one: a
- * crash in between loses none. */
+/* Notes an approval in the status, before it is signed or makes room in the spec for the next one:
+ * a crash in between loses none. */
 static int note_approval(cJSON *run, void *arg, struct df_err *err)
 {
     struct signature *s = arg;
