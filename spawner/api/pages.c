@@ -21,6 +21,7 @@ struct wanted {
     const struct df_selector *selector;   /* NULL: any label */
     const struct df_state_member *states; /* of the kind; NULL: it has none */
     const char *values[FILTERS_MAX];      /* of each of them; NULL: not asked for */
+    const char *creator;                  /* NULL: any */
 };
 
 /* Is the word of n bytes one of these? */
@@ -62,7 +63,11 @@ static int read_filters(const struct df_request *req, enum df_kind kind, struct 
         ret->values[i] = value;
         *ret_any = *ret_any || value;
     }
-    return 0;
+    ret->creator = df_request_query(req, "creator");
+    *ret_any = *ret_any || ret->creator;
+    return ret->creator && !*ret->creator
+               ? df_fail(err, DF_ERR_USER, "?creator=: must be the name of somebody")
+               : 0;
 }
 
 static bool has_values(const struct wanted *w, const cJSON *item)
@@ -72,6 +77,8 @@ static bool has_values(const struct wanted *w, const cJSON *item)
         if (w->values[i] && !(value && is_listed(w->values[i], ',', value, strlen(value))))
             return false;
     }
+    if (w->creator && !df_streq(df_json_str(item, "status.creator"), w->creator))
+        return false;
     return !w->selector || df_selector_matches(w->selector, item);
 }
 

@@ -54,7 +54,7 @@ static const struct df_route routes[] = {
           GATE(df_gate_review), .query = "timeout"),
 
     ROUTE("GET", "/v1/executors", CALLER, df_list_documents, OF(EXECUTOR),
-          .query = LIST " state status", ANY_REPLICA),
+          .query = LIST " state status creator", ANY_REPLICA),
     /* Only the document says what it will be (df_make_executor()). */
     ROUTE("POST", "/v1/executors", CALLER, df_create_document, OF(EXECUTOR), DOCUMENT,
           AUDIT("create", "Executor")),

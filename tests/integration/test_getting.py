@@ -166,7 +166,9 @@ def test_lists_are_filtered_by_state_status_and_phase_and_pages_go_on(three, ser
     assert found("runs?phase=Succeeded") == ["one-2", "one-1"] and found("runs?phase=Failed") == []
     assert found("executors/one/runs?phase=Succeeded,WaitingApproval") == ["one-2", "one-1"]
     assert found("executors/two/runs?phase=WaitingApproval") == ["two-1"]
-    for path in ("executors?state=ready", "executors?status=provisioned", "executors?state=", "executors?state=destroy,",
+    creator = server.get("/v1/executors/one")["status"]["creator"]
+    assert found(f"executors?creator={creator}&state=provision") == ["two", "three"] and found("executors?creator=nobody") == []
+    for path in ("executors?creator=", "runs?creator=me", "executors?state=ready", "executors?status=provisioned", "executors?state=", "executors?state=destroy,",
                  "runs?phase=pending", "runs?state=provision", "taskactions?phase=Running", "executors/one/runs?status=done"):
         assert server.request("GET", f"/v1/{path}")[0] == 400, path
 
