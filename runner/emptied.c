@@ -96,10 +96,10 @@ int df_plan_text_empties(const char *text, size_t n, bool *ret, struct df_err *e
     return 0;
 }
 
-bool df_plan_empties(const char *json_path)
+bool df_plan_empties(int json)
 {
     DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_PLAN_READ);
     bool empties = true;
-    return df_fs_read_plain(json_path, &text, NULL) < 0 ||
+    return lseek(json, 0, SEEK_SET) < 0 || df_fs_read_fd(json, &text, NULL) < 0 ||
            df_plan_text_empties(df_buf_str(&text), text.len, &empties, NULL) < 0 || empties;
 }

@@ -17,10 +17,10 @@ int df_configuration_check(struct df_context *c, struct df_err *err) DF_MUST_CHE
 bool df_plan_may_empty(const struct df_context *c);
 
 /* True if the plan leaves nothing of what the state holds: every resource of it, and there is one,
- * is destroyed or forgotten. An action that this version does not know may do either. json_path:
- * the output of `show -json`; an unreadable file, or one larger than DF_LIMIT_PLAN_READ, counts as
- * true. */
-bool df_plan_empties(const char *json_path);
+ * is destroyed or forgotten. An action that this version does not know may do either. json: the
+ * output of `show -json`; an unreadable file (also -1), or one larger than DF_LIMIT_PLAN_READ,
+ * counts as true. */
+bool df_plan_empties(int json);
 
 /* The same for the JSON text. Class USER if it cannot be parsed. */
 int df_plan_text_empties(const char *text, size_t n, bool *ret, struct df_err *err) DF_MUST_CHECK;

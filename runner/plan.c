@@ -18,6 +18,7 @@
 #include "runner/init_artifacts.h"
 #include "runner/lineage.h"
 #include "runner/no_init.h"
+#include "runner/orphans.h"
 #include "runner/plan_bundle.h"
 #include "runner/policies.h"
 #include "runner/secrets.h"
@@ -128,19 +129,23 @@ static void plan_succeed(struct df_context *c, bool changes)
 struct background_show {
     struct df_gate gate;
     struct df_process process; /* pid -1: not started */
+    int json;                  /* what it writes; -1: nothing yet */
 };
 #define BACKGROUND_SHOW_INIT                                                                       \
-    ((struct background_show){.gate = DF_GATE_INIT, .process = DF_PROCESS_INIT})
+    ((struct background_show){.gate = DF_GATE_INIT, .process = DF_PROCESS_INIT, .json = -1})
 
 static void background_show_drop(struct background_show *s)
 {
     if (s->process.pid > 0)
         df_command_drop(&s->process);
     df_gate_drop(&s->gate);
+    if (s->json >= 0)
+        (void)close(DF_TAKE_FD(s->json));
 }
 
+/* The file loses its name before code of the module runs, which could put another one there. */
 static int start_show(struct df_context *c, const struct paths *f, const char *plan,
-                      struct df_process *ret, struct df_err *err)
+                      struct background_show *s, struct df_err *err)
 {
     DF_STRS struct df_strs args = {0};
     struct df_commander brief = c->commander;
@@ -151,7 +156,11 @@ static int start_show(struct df_context *c, const struct paths *f, const char *p
     (void)df_strs_add(&args, plan);
     if (df_strs_check(&args, err) < 0)
         return -1;
-    return df_command_start(&brief, &args, f->json, f->errors, ret, err);
+    (void)unlink(f->json);
+    if (df_command_start(&brief, &args, f->json, f->errors, &s->process, err) < 0 ||
+        df_fs_open_plain(f->json, O_RDONLY, 0, &s->json, err) < 0)
+        return -1;
+    return unlink(f->json) < 0 ? df_fail_errno(err, errno, "%s", f->json) : 0;
 }
 
 /* Nobody reads the JSON of a plan that is approved automatically. */
@@ -172,15 +181,31 @@ static bool needs_json(const struct df_context *c)
     return wants_json(c) || df_plan_may_empty(c);
 }
 
+/* Something is decided by the JSON. While `plan` runs, code of the module can write to the gate, so
+ * that the waiting `show` reads another plan: then it is shown once that code has ended. */
+static bool decides(const struct df_context *c)
+{
+    return df_plan_policies_any(c) || df_plan_may_empty(c);
+}
+
 /* A failure costs only time: show_plan() starts it again. */
 static void start_background_show(struct df_context *c, const struct paths *f,
                                   struct background_show *s)
 {
-    if (!wants_json(c))
+    if (!wants_json(c) || df_plan_policies_any(c))
         return;
-    if (df_gate_make(f->gate, &s->gate, NULL) < 0 ||
-        start_show(c, f, f->gate, &s->process, NULL) < 0)
+    if (df_gate_make(f->gate, &s->gate, NULL) < 0 || start_show(c, f, f->gate, s, NULL) < 0)
         background_show_drop(s);
+}
+
+/* Behind a wall all of them have ended with their command. */
+static int end_others(const struct df_context *c, struct df_err *err)
+{
+    return !decides(c) || c->isolation->is_on || df_orphans_end()
+               ? 0
+               : df_fail_reason(err, DF_ERR_USER, "PlanFailed",
+                                "a process that a script or a provider left running cannot be "
+                                "ended, and could change the plan");
 }
 
 /* The plan as text, for tools that cannot print it beside their events. */
@@ -203,7 +228,7 @@ static int show_plan(struct df_context *c, const struct paths *f, struct backgro
                      struct df_err *err)
 {
     struct df_command_end end = {.code = -1};
-    bool waiting = s->process.pid > 0 && df_gate_open(&s->gate, f->plan, NULL) == 0;
+    bool waiting = s->process.pid > 0 && !decides(c) && df_gate_open(&s->gate, f->plan, NULL) == 0;
     if (show_text(c, f->plan, err) < 0)
         return -1;
     if (!needs_json(c))
@@ -213,7 +238,7 @@ static int show_plan(struct df_context *c, const struct paths *f, struct backgro
     if (end.code == 0)
         return 0;
     background_show_drop(s);
-    if (start_show(c, f, f->plan, &s->process, err) < 0 ||
+    if (end_others(c, err) < 0 || start_show(c, f, f->plan, s, err) < 0 ||
         df_command_wait(&c->commander, &s->process, &end, err) < 0)
         return -1;
     return end.code == 0 ? 0 : df_tool_failed_aside(c, f->errors, "show -json", "PlanFailed", err);
@@ -232,7 +257,7 @@ static int write_listing(const struct df_context *c, int *ret, struct df_err *er
     return df_listing_write(&c->source.listing, *ret, err);
 }
 
-static int store_plan(struct df_context *c, const struct paths *f,
+static int store_plan(struct df_context *c, const struct paths *f, int json,
                       const struct df_init_artifacts *inited, struct df_err *err)
 {
     DF_CLOSE int listing = -1;
@@ -241,7 +266,7 @@ static int store_plan(struct df_context *c, const struct paths *f,
     if (df_check_alloc(header, err) < 0 || write_listing(c, &listing, err) < 0)
         return -1;
     const struct df_bundle_part parts[] = {{.name = "plan", .path = f->plan},
-                                           {.name = "plan.json", .path = f->json},
+                                           {.name = "plan.json", .fd = json},
                                            {.name = "lock", .path = f->lock},
                                            {.name = "modules", .fd = inited->modules_fd},
                                            {.name = "backend", .fd = inited->backend_fd},
@@ -289,12 +314,12 @@ static int plan_and_store(struct df_context *c, const struct paths *f,
     }
     if (show_plan(c, f, s, err) < 0)
         return -1;
-    if (df_plan_may_empty(c) && df_plan_empties(f->json) &&
+    if (df_plan_may_empty(c) && df_plan_empties(s->json) &&
         df_json_add_bool(c->result, "destroysAll", true, err) < 0)
         return -1;
-    if (df_plan_policies_check(c, f->json, err) < 0)
+    if (df_plan_policies_check(c, s->json, err) < 0)
         return -1;
-    return store_plan(c, f, inited, err);
+    return store_plan(c, f, s->json, inited, err);
 }
 
 static int plan_initialized(struct df_context *c, const struct paths *f, struct df_err *err)

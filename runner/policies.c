@@ -4,7 +4,9 @@
  */
 #include "runner/policies.h"
 
+#include <errno.h>
 #include <fcntl.h>
+#include <unistd.h>
 
 #include "common/base/fs.h"
 #include "common/base/limits.h"
@@ -322,14 +324,18 @@ static int check_one(struct policy *p, cJSON *results, struct df_err *err)
 }
 
 /* *ret: the path of the JSON that the programs read. */
-static int write_masked(const struct df_context *c, const char *json_path, char **ret,
-                        struct df_err *err)
+static int write_masked(const struct df_context *c, int json, char **ret, struct df_err *err)
 {
     DF_SECRET_JSON cJSON *plan = NULL;
+    DF_CLEANUP(df_buf_wipe) struct df_buf text = DF_BUF_INIT(DF_LIMIT_PLAN_READ);
     DF_FREE char *path = df_fs_join(c->dirs->secret, "plan.masked.json");
-    if (df_check_alloc(path, err) < 0 ||
-        df_json_load(json_path, DF_LIMIT_PLAN_READ, &plan, err) < 0 ||
-        df_plan_mask(plan, df_masks_set(c->masks), err) < 0 || df_json_save(path, plan, err) < 0)
+    if (lseek(json, 0, SEEK_SET) < 0)
+        return df_fail_errno(err, errno, "plan.json");
+    if (df_check_alloc(path, err) < 0 || df_fs_read_fd(json, &text, err) < 0 ||
+        df_json_parse_nul(df_buf_str(&text), text.len, &plan, err) < 0)
+        return -1;
+    df_buf_wipe(&text);
+    if (df_plan_mask(plan, df_masks_set(c->masks), err) < 0 || df_json_save(path, plan, err) < 0)
         return -1;
     *ret = DF_TAKE(path);
     return 0;
@@ -360,14 +366,14 @@ static int check_all(struct df_context *c, const char *plan, const struct df_err
     return 0;
 }
 
-int df_plan_policies_check(struct df_context *c, const char *json_path, struct df_err *err)
+int df_plan_policies_check(struct df_context *c, int json, struct df_err *err)
 {
     DF_FREE char *plan = NULL;
     struct df_err why = {0}, unread = {0};
     int failed = 0;
     if (!df_plan_policies_any(c))
         return 0;
-    if (write_masked(c, json_path, &plan, &unread) < 0)
+    if (write_masked(c, json, &plan, &unread) < 0)
         (void)df_err_wrap(&unread, "the plan's JSON cannot be read or masked");
     int result = check_all(c, plan, &unread, &failed, &why, err);
     if (plan)

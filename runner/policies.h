@@ -15,9 +15,8 @@
 /* Does the step document name any? */
 bool df_plan_policies_any(const struct df_context *c);
 
-/* Evaluates all of them and adds their results to the step's. json_path: of `show -json`. Reason
- * PolicyFailed if a hard one has not passed. */
-int df_plan_policies_check(struct df_context *c, const char *json_path,
-                           struct df_err *err) DF_MUST_CHECK;
+/* Evaluates all of them and adds their results to the step's. json: what `show -json` has
+ * written. Reason PolicyFailed if a hard one has not passed. */
+int df_plan_policies_check(struct df_context *c, int json, struct df_err *err) DF_MUST_CHECK;
 
 #endif

@@ -305,3 +305,41 @@ def test_what_a_program_says_is_masked_and_bounded(home, judge):
     passed, messages = results(judge(loud=script(text)))["loud"]
     assert passed and messages[0] == "x y [31m" and "secret" not in messages[1], messages
     assert messages[2] == "é" * 150 and messages[-1] == "and 6 more" and len(messages) == 11, messages
+
+
+# ---- code of the module ----
+
+# While the plan is made it puts a plan of its own where the tool's is to be, as file and at the gate.
+FORGER = """#!/bin/sh
+out=$(tr '\\0' '\\n' </proc/$PPID/cmdline | sed -n 's/^-out=//p')
+if [ -n "$out" ]; then
+    for i in $(seq 100); do
+        echo '{"format_version":"1.2","resource_changes":[]}' >$(dirname $out)/forged
+        mv $(dirname $out)/forged $(dirname $out)/plan.json
+        sleep 0.05
+    done >/dev/null 2>&1 </dev/null &
+fi
+echo '{"magic":"OpenTofu-External-Key-Provider","version":1}'
+cat > /dev/null
+key=$(printf '0%.0s' $(seq 32) | base64 -w 0)
+echo '{"keys":{"encryption_key":"'"$key"'","decryption_key":"'"$key"'"},"meta":{}}'
+"""
+FORGED = MODULE + """
+terraform {
+  encryption {
+    key_provider "external" "k" { command = ["sh", "./key"] }
+    method "aes_gcm" "m" { keys = key_provider.external.k }
+    state { method = method.aes_gcm.m }
+  }
+}
+"""
+
+
+@pytest.mark.parametrize("isolation", ["auto", "none"])
+def test_a_policy_judges_the_plan_that_the_tool_made_and_none_that_the_module_puts_there(home, rego, isolation):
+    file = home.directory / "dayfly.yaml"
+    file.write_text(json.dumps({"policies": {"red": rego()}, "engine": {"local": {"isolation": isolation}}}))
+    home.env["DAYFLY_CONFIG"] = str(file)
+    home.dayfly("run", home.module("net", FORGED, key=FORGER), "--auto-approve", code=1)
+    (run,) = home.json("get", "runs")["items"]
+    assert run["status"]["message"] == "policy red: terraform_data.one is red"
