@@ -77,6 +77,14 @@ static int look(struct df_spawner *s, const cJSON *executor, const cJSON **ret, 
     return df_store_look_for(s->store, DF_KIND_REVISION, name, ret, err);
 }
 
+/* Long names are shortened, so that another executor may have a revision of this name. */
+static bool is_of_other_name(const cJSON *revision, const cJSON *executor)
+{
+    return df_json_at(revision, "status") &&
+           !df_streq(df_json_str(revision, "spec.executorRef.name"),
+                     df_json_str(executor, "metadata.name"));
+}
+
 /* A document that is not the service's, or is of an executor that had the name before. */
 static int remove_other(struct df_spawner *s, const cJSON *other, struct df_err *err)
 {
@@ -96,7 +104,7 @@ int df_revision_keep(struct df_spawner *s, const cJSON *executor, struct df_err 
         return 0;
     if (look(s, executor, &known, err) < 0)
         return -1;
-    if (is_of(known, executor))
+    if (is_of(known, executor) || is_of_other_name(known, executor))
         return 0;
     if (remove_other(s, known, err) < 0 || new_revision(executor, &doc, err) < 0)
         return -1;

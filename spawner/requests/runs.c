@@ -287,6 +287,11 @@ static int check_plan(const cJSON *run, const struct df_decision *d, struct df_e
 static int check_open(const cJSON *run, const struct df_decision *d, struct df_err *err)
 {
     const char *taken = df_json_str(run, "spec.decision.verdict");
+    if (taken && !df_json_at(run, "spec.decision.at"))
+        return df_fail_reason(err, DF_ERR_RETRY, "NotAccepted",
+                              "somebody has just written a decision about run %s, which is not "
+                              "checked yet: try again",
+                              df_json_str(run, "metadata.name"));
     if (taken)
         return wrong_state(
             run, df_streq(taken, "approved") ? "it was approved" : "it was discarded", err);
@@ -303,7 +308,8 @@ static int set_decision(cJSON *run, void *arg, struct df_err *err)
     bool decides = true;
     if (df_request_check_decision(r->s, run, d, &required, err) < 0)
         return -1;
-    if (df_streq(df_json_str(run, "spec.decision.verdict"), d->approves ? "approved" : "discarded"))
+    if (df_json_at(run, "spec.decision.at") &&
+        df_streq(df_json_str(run, "spec.decision.verdict"), d->approves ? "approved" : "discarded"))
         return df_run_is_final(run) ? wrong_state(run, "it has ended", err) : 1;
     if (check_open(run, d, err) < 0 ||
         (d->approves && df_request_add_approval(run, d, required, &decides, err) < 0))

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from lib.commands import on_terminal
 from lib.dayfly import Server, tool, wait_for
 
 MODULE = """
@@ -305,6 +306,20 @@ def test_what_a_program_says_is_masked_and_bounded(home, judge):
     passed, messages = results(judge(loud=script(text)))["loud"]
     assert passed and messages[0] == "x y [31m" and "secret" not in messages[1], messages
     assert messages[2] == "é" * 150 and messages[-1] == "and 6 more" and len(messages) == 11, messages
+
+
+@pytest.mark.parametrize("word, end", [("no", "Declined"), ("", "Declined"), ("agreed with security", "Succeeded")])
+def test_the_question_for_the_reason_of_an_override_takes_no_bare_word_for_one(home, rego, word, end):
+    file = home.directory / "dayfly.yaml"
+    file.write_text(json.dumps({"policies": {"red": rego(level="soft")}}))
+    home.env["DAYFLY_CONFIG"] = str(file)
+    terminal = on_terminal(home, "run", home.module("net", MODULE))
+    terminal.expect("Without a reason it is not:")
+    terminal.type("yes\n")
+    wait_for("the question once more", lambda: terminal.read() and terminal.shown.count("Without a reason it is not:") == 2)
+    terminal.type(f"{word}\n")
+    terminal.end()
+    assert end in terminal.shown
 
 
 # ---- code of the module ----

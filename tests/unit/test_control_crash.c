@@ -121,6 +121,25 @@ static int mortal_names(struct df_store *s, enum df_kind kind, const char *label
     return is_dead(m) ? dead(err) : df_store_names(m->real, kind, label, to, err);
 }
 
+static int mortal_audit(struct df_store *s, const cJSON *entry, struct df_err *err)
+{
+    struct mortal *m = mortal_of(s);
+    int f = fate(m);
+    if (f < 0)
+        return dead(err);
+    int result = df_store_audit(m->real, entry, err);
+    return f == 0 ? result : dead(err);
+}
+
+static int mortal_audit_list(struct df_store *s, const struct df_audit_filter *filter,
+                             const char *cursor, int limit, cJSON **ret, char **ret_cursor,
+                             struct df_err *err)
+{
+    struct mortal *m = mortal_of(s);
+    return is_dead(m) ? dead(err)
+                      : df_store_audit_list(m->real, filter, cursor, limit, ret, ret_cursor, err);
+}
+
 static int mortal_watch(struct df_store *s, df_store_watcher fn, void *arg, struct df_err *err)
 {
     return df_store_watch(mortal_of(s)->real, fn, arg, err);
@@ -138,6 +157,8 @@ static const struct df_store_ops mortal_ops = {.create = mortal_create,
                                                .list = mortal_list,
                                                .count = mortal_count,
                                                .names = mortal_names,
+                                               .audit = mortal_audit,
+                                               .audit_list = mortal_audit_list,
                                                .watch = mortal_watch,
                                                .unwatch = mortal_unwatch};
 

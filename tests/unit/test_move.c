@@ -252,6 +252,7 @@ static void an_executor_is_busy_while_it_moves_and_names_the_new_storage_at_the_
               "'provisionedStorage':{'type':'local','path':'/s/net'},"
               "'formerStorage':{'storage':{'type':'managed'},'run':'net-7',"
               "'leftAt':'2026-01-01T00:00:00Z'},"
+              "'revised':{'at':'2026-01-01T00:00:00Z'},"
               "'lastRun':{'name':'net-7','phase':'Succeeded','at':'2026-01-01T00:00:00Z'}}");
 }
 

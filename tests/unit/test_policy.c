@@ -270,6 +270,15 @@ static void use(struct world *w, const char *level)
     w->config.policies = json(text);
 }
 
+static int forget_policies(void **state)
+{
+    struct world *w = *state;
+    cJSON *policies = w->config.policies;
+    int result = world_teardown(state);
+    cJSON_Delete(policies);
+    return result;
+}
+
 /* results: of the report, with `'` for quotes. */
 static void plan_with(struct world *w, const char *results)
 {
@@ -338,6 +347,8 @@ static void an_advisory_policy_without_a_result_is_told(void **state)
               "[{'name':'look','level':'advisory','passed':false," MISSING "}]");
 }
 
+#define JUDGED(fn) cmocka_unit_test_setup_teardown(fn, world_setup, forget_policies)
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -349,10 +360,10 @@ int main(void)
         cmocka_unit_test(messages_are_bounded_whoever_sends_them),
         cmocka_unit_test(a_plan_is_applied_only_with_its_results),
         cmocka_unit_test(a_soft_policy_is_overridden_by_whom_it_names_or_an_admin_with_a_reason),
-        TEST(no_approval_is_automatic_while_a_soft_policy_has_failed),
-        TEST(a_soft_policy_that_passed_asks_nobody),
-        TEST(a_plan_without_a_result_of_a_hard_policy_is_never_applied),
-        TEST(an_advisory_policy_without_a_result_is_told),
+        JUDGED(no_approval_is_automatic_while_a_soft_policy_has_failed),
+        JUDGED(a_soft_policy_that_passed_asks_nobody),
+        JUDGED(a_plan_without_a_result_of_a_hard_policy_is_never_applied),
+        JUDGED(an_advisory_policy_without_a_result_is_told),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

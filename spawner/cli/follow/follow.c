@@ -234,6 +234,13 @@ static bool overrides(const struct follow *f)
     return df_policies_failed(f->run, "soft") != NULL;
 }
 
+/* "y", "yes", "No" and the like answer another question. */
+static bool is_bare(const char *text, const char *word)
+{
+    size_t n = strcspn(text, "\r\n");
+    return n <= strlen(word) && strncasecmp(text, word, n) == 0;
+}
+
 /* The answer is the reason then; NULL: not, or no memory. The caller frees. */
 static char *reason_of(const struct follow *f)
 {
@@ -333,7 +340,7 @@ static void ask(struct follow *f)
     df_buf_clear(&f->answer);
     if (overrides(f)) {
         df_view_say(f->view, DF_TONE_PLAIN, "%s", df_json_text(f->run, "status.message"));
-        df_view_ask(f->view, "Why is this plan applied all the same? Without an answer it is not:");
+        df_view_ask(f->view, "Why is this plan applied all the same? Without a reason it is not:");
         return;
     }
     df_view_ask(f->view, df_streq(df_json_str(f->run, "spec.action"), "destroy")
@@ -343,9 +350,13 @@ static void ask(struct follow *f)
 
 static int answer(struct follow *f, struct df_err *err)
 {
-    f->question = QUESTION_ANSWERED;
     const char *text = df_buf_str(&f->answer);
-    bool yes = overrides(f) ? strcspn(text, "\r\n") > 0 : df_streq(text, "yes\n");
+    bool yes = overrides(f) ? !is_bare(text, "no") : df_streq(text, "yes\n");
+    if (yes && overrides(f) && is_bare(text, "yes")) {
+        ask(f);
+        return 0;
+    }
+    f->question = QUESTION_ANSWERED;
     DF_JSON cJSON *run = NULL;
     if (post(f, yes ? "approve" : "discard", &run, err) < 0)
         /* Somebody else has decided; the run shows how. */

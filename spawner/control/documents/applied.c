@@ -331,7 +331,9 @@ static const struct note decision_note = {"decision", DF_STAMP_DECIDED};
 static const struct note cancel_note = {"cancel", DF_STAMP_CANCELED};
 
 struct signature {
-    const char *key;
+    const struct df_spawner *s;
+    const struct note *note;
+    const cJSON *seen; /* the part that was judged; borrowed */
     struct df_stamp by;
     int64_t now_us;
     const char *refusal; /* NULL: signed */
@@ -342,6 +344,20 @@ struct signature {
 static bool is_unsigned(const cJSON *note)
 {
     return note && !df_json_at(note, "at");
+}
+
+/* *ret: the unsigned part, or NULL. CONFLICT Conflict if it is not the one that was judged: somebody
+ * has written another one since, which the next pass judges. */
+static int find_note(cJSON *doc, const struct signature *s, cJSON **ret, struct df_err *err)
+{
+    cJSON *note = cJSON_GetObjectItemCaseSensitive(df_json_object_at(doc, "spec"), s->note->key);
+    const struct df_stamp by = stamp_of(s->s, doc, s->note->stamp);
+    *ret = is_unsigned(note) ? note : NULL;
+    if (!*ret || (df_json_equal(note, s->seen) && by.role == s->by.role &&
+                  by.is_named == s->by.is_named && df_streq(by.name, s->by.name)))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict", "spec.%s of %s was changed meanwhile",
+                          s->note->key, name_of(doc));
 }
 
 /* What the writer of spec.decision says. */
@@ -368,7 +384,10 @@ static int note_approval(cJSON *run, void *arg, struct df_err *err)
     struct signature *s = arg;
     const struct df_decision d = decision_of(run, &s->by);
     bool decides = true;
-    if (!is_unsigned(df_json_at(run, "spec.decision")) || !d.approves)
+    cJSON *note = NULL;
+    if (find_note(run, s, &note, err) < 0)
+        return -1;
+    if (!note || !d.approves)
         return 1;
     if (df_request_add_approval(run, &d, s->required, &decides, err) < 0)
         return -1;
@@ -379,8 +398,10 @@ static int note_approval(cJSON *run, void *arg, struct df_err *err)
 static int set_signature(cJSON *doc, void *arg, struct df_err *err)
 {
     const struct signature *s = arg;
-    cJSON *note = cJSON_GetObjectItemCaseSensitive(df_json_object_at(doc, "spec"), s->key);
-    if (!is_unsigned(note))
+    cJSON *note = NULL;
+    if (find_note(doc, s, &note, err) < 0)
+        return -1;
+    if (!note)
         return 1;
     if (s->is_one_of) {
         take_away(doc);
@@ -396,10 +417,12 @@ static int set_signature(cJSON *doc, void *arg, struct df_err *err)
 static int set_refusal(cJSON *run, void *arg, struct df_err *err)
 {
     const struct signature *s = arg;
-    cJSON *spec = df_json_object_at(run, "spec"), *status = df_json_object_at(run, "status");
-    if (!spec || !status)
+    cJSON *note = NULL, *status = df_json_object_at(run, "status");
+    if (!status)
         return df_fail_oom(err);
-    if (!is_unsigned(cJSON_GetObjectItemCaseSensitive(spec, s->key)))
+    if (find_note(run, s, &note, err) < 0)
+        return -1;
+    if (!note)
         return 1;
     take_away(run);
     return df_json_set_str(status, "refusedDecision", s->refusal, err);
@@ -431,7 +454,7 @@ static int refuse_decision(struct df_control *c, const cJSON *run, struct signat
     s->refusal = text;
     if (df_store_modify(c->s->store, DF_KIND_RUN, name_of(run), set_refusal, s, NULL, err) < 0)
         return -1;
-    audit(c, DF_KIND_RUN, run, audit_action(run, s->key), &s->by, why);
+    audit(c, DF_KIND_RUN, run, audit_action(run, s->note->key), &s->by, why);
     return 0;
 }
 
@@ -440,10 +463,13 @@ static int refuse_decision(struct df_control *c, const cJSON *run, struct signat
 static int sign(struct df_control *c, enum df_kind kind, const cJSON *doc, const struct note *n,
                 bool *ret_done, struct df_err *err)
 {
-    struct signature s = {
-        .key = n->key, .by = stamp_of(c->s, doc, n->stamp), .now_us = df_real_us()};
+    struct signature s = {.s = c->s,
+                          .note = n,
+                          .seen = cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "spec"), n->key),
+                          .by = stamp_of(c->s, doc, n->stamp),
+                          .now_us = df_real_us()};
     struct df_err why = {0};
-    if (!is_unsigned(cJSON_GetObjectItemCaseSensitive(df_json_at(doc, "spec"), n->key)))
+    if (!is_unsigned(s.seen))
         return 0;
     *ret_done = true;
     if (n == &decision_note && check_decision(c, doc, &s, &why) < 0)
