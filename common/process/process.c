@@ -76,10 +76,8 @@ static bool has_no_reader(int pipe_fd)
     return poll(&p, 1, 0) == 1 && (p.revents & POLLERR);
 }
 
-static void child_group(const struct plan *p)
+static void child_ends_with_parent(const struct plan *p)
 {
-    if (!p->o->in_our_group && (p->o->new_session ? setsid() : setpgid(0, 0)) < 0)
-        child_fail(p, STAGE_GROUP);
     if (!p->o->death_signal)
         return;
     if (prctl(PR_SET_PDEATHSIG, p->o->death_signal) < 0)
@@ -87,6 +85,13 @@ static void child_group(const struct plan *p)
     /* If the parent died before the line above, the signal never comes. */
     if (p->o->wall ? has_no_reader(p->report_fd) : getppid() != p->parent)
         child_fail(p, STAGE_PARENT_GONE);
+}
+
+static void child_group(const struct plan *p)
+{
+    if (!p->o->in_our_group && (p->o->new_session ? setsid() : setpgid(0, 0)) < 0)
+        child_fail(p, STAGE_GROUP);
+    child_ends_with_parent(p);
 }
 
 /* Never raises a limit that the machine has set. */
@@ -167,14 +172,17 @@ static void child_fds(struct plan *p)
 }
 
 /* The calls of the kernel, not of the C library: that has every thread of the process change its
- * user, and before the exec the child may share the parent's memory. */
+ * user, and before the exec the child may share the parent's memory. The kernel forgets the death
+ * signal of a process whose user changes. */
 static void child_user(const struct plan *p)
 {
-    if (p->o->as_nobody && geteuid() == 0 &&
-        (syscall(SYS_setgroups, 0, NULL) < 0 ||
-         syscall(SYS_setresgid, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY) < 0 ||
-         syscall(SYS_setresuid, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY) < 0))
+    if (!p->o->as_nobody || geteuid() != 0)
+        return;
+    if (syscall(SYS_setgroups, 0, NULL) < 0 ||
+        syscall(SYS_setresgid, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY) < 0 ||
+        syscall(SYS_setresuid, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY, DF_PROCESS_NOBODY) < 0)
         child_fail(p, STAGE_USER);
+    child_ends_with_parent(p);
 }
 
 static _Noreturn void child_main(struct plan *p)

@@ -232,14 +232,15 @@ static void a_child_leads_its_own_group_or_session(void **state)
 }
 
 /* Forks a parent that spawns `sleep` with a death signal, says its pid and waits to be killed. */
-static pid_t parent_of_sleeper(int say)
+static pid_t parent_of_sleeper(int say, bool as_nobody)
 {
     pid_t pid = fork();
     if (pid)
         return pid;
     struct df_process_options o =
-        DF_PROCESS_OPTIONS(((const char *const[]){"sleep", "1000", NULL}), the_env);
+        DF_PROCESS_OPTIONS(((const char *const[]){"sleep", "60", NULL}), the_env);
     o.death_signal = SIGKILL;
+    o.as_nobody = as_nobody;
     struct df_process p = DF_PROCESS_INIT;
     if (df_process_spawn(&o, &p, NULL) < 0)
         _exit(1);
@@ -248,13 +249,12 @@ static pid_t parent_of_sleeper(int say)
     _exit(0);
 }
 
-static void a_child_with_a_death_signal_does_not_outlive_its_parent(void **state)
+static void sleeper_ends_with_parent(bool as_nobody)
 {
-    (void)state;
     (void)prctl(PR_SET_CHILD_SUBREAPER, 1);
     int fds[2];
     assert_int_equal(pipe2(fds, O_CLOEXEC), 0);
-    pid_t parent = parent_of_sleeper(fds[1]), child = -1;
+    pid_t parent = parent_of_sleeper(fds[1], as_nobody), child = -1;
     assert_int_equal(read(fds[0], &child, sizeof(child)), sizeof(child));
     (void)kill(parent, SIGKILL);
     int status = 0;
@@ -264,6 +264,18 @@ static void a_child_with_a_death_signal_does_not_outlive_its_parent(void **state
     (void)prctl(PR_SET_CHILD_SUBREAPER, 0);
     (void)close(fds[0]);
     (void)close(fds[1]);
+}
+
+static void a_child_with_a_death_signal_does_not_outlive_its_parent(void **state)
+{
+    (void)state;
+    sleeper_ends_with_parent(false);
+}
+
+static void neither_does_one_that_became_another_user(void **state)
+{
+    (void)state;
+    sleeper_ends_with_parent(true);
 }
 
 static void limits_reach_the_child(void **state)
@@ -559,6 +571,7 @@ int main(void)
         cmocka_unit_test(waiting_ends_with_the_time_out_or_with_the_process),
         cmocka_unit_test(a_child_leads_its_own_group_or_session),
         cmocka_unit_test(a_child_with_a_death_signal_does_not_outlive_its_parent),
+        cmocka_unit_test(neither_does_one_that_became_another_user),
         cmocka_unit_test(limits_reach_the_child),
         cmocka_unit_test(run_gives_the_exit_code_or_128_plus_the_signal),
         cmocka_unit_test(run_collects_more_than_a_pipe_holds_from_both_streams),
