@@ -3,7 +3,8 @@
  * shape, where true stands for a sensitive part; so do `after` and `values`. An output has the
  * member `sensitive`, a variable has it in the configuration. Providers copy such values to
  * attributes without a mark, so what was found once is looked for in all values; not in addresses,
- * types and actions, which nobody hides from a policy by a value of the same text.
+ * types, actions and names of attributes, which nobody hides from a policy by a value of the same
+ * text. A value that has a part of it is hidden as a whole: a rule sees one word for all of them.
  */
 #include "runner/plan_masked.h"
 
@@ -27,12 +28,11 @@ static void note_texts(const cJSON *value, struct df_strs *found)
         note_texts(child, found);
 }
 
-static int hide(cJSON *value, struct df_strs *found, struct df_err *err)
+static int hide(cJSON *value, struct df_err *err)
 {
     char *text = strdup(HIDDEN);
     if (!text)
         return df_fail_oom(err);
-    note_texts(value, found);
     df_json_wipe(DF_TAKE(value->child));
     df_str_wipe(&value->valuestring); /* also the digits of a number that is kept as text */
     value->type = cJSON_String;
@@ -46,8 +46,10 @@ static int apply_marks(cJSON *value, const cJSON *marks, struct df_strs *found, 
     const cJSON *at;
     if (!value || cJSON_IsNull(value))
         return 0;
-    if (cJSON_IsTrue(marks))
-        return hide(value, found, err);
+    if (cJSON_IsTrue(marks)) {
+        note_texts(value, found);
+        return hide(value, err);
+    }
     cJSON *item = cJSON_IsArray(value) ? value->child : NULL;
     cJSON_ArrayForEach (at, marks) {
         cJSON *of = at->string ? cJSON_GetObjectItemCaseSensitive(value, at->string) : item;
@@ -112,13 +114,35 @@ static bool has_values(const cJSON *member)
            df_streq(member->string, "constant_value");
 }
 
+/* Texts and numbers. */
+static int hide_copy(cJSON *leaf, const struct df_redact_set *set, struct df_err *err)
+{
+    bool found = false;
+    DF_CLEANUP(df_str_wipe)
+    char *text = cJSON_IsString(leaf) ? strdup(leaf->valuestring) : df_json_print(leaf);
+    if (df_check_alloc(text, err) < 0 || df_redact_text(set, &text, &found, err) < 0)
+        return -1;
+    return found ? hide(leaf, err) : 0;
+}
+
+static int hide_copies(cJSON *value, const struct df_redact_set *set, struct df_err *err)
+{
+    cJSON *child;
+    if (cJSON_IsString(value) || df_json_is_number(value))
+        return hide_copy(value, set, err);
+    cJSON_ArrayForEach (child, value) {
+        if (hide_copies(child, set, err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
 static int mask_values(cJSON *node, bool is_value, const struct df_redact_set *set,
                        struct df_err *err)
 {
-    bool changed = false;
     cJSON *child;
     if (is_value && !cJSON_GetObjectItemCaseSensitive(node, "root_module")) /* of prior_state */
-        return df_redact_tree(set, node, &changed, err);
+        return hide_copies(node, set, err);
     cJSON_ArrayForEach (child, node) {
         if (mask_values(child, has_values(child), set, err) < 0)
             return -1;

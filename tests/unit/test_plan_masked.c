@@ -64,28 +64,32 @@ static void what_the_tool_marks_is_masked_and_the_rest_stays(void **state)
     df_redact_set_free(set);
 }
 
-/* A module that makes the name of a type sensitive hides no type from a policy. */
+/* A module that makes the name of a type or of an attribute sensitive hides neither from a policy.
+ */
 static void copies_of_a_sensitive_value_are_masked_in_values_and_nowhere_else(void **state)
 {
     (void)state;
     static const char plan_text[] =
         "{'resource_changes':[{'type':'aws_bucket','address':'aws_bucket.known-secret','change':"
         "{'actions':['create'],'after':{'a':'aws_bucket','b':'x "
-        "aws_bucket','c':'short','s':'short',"
+        "aws_bucket','c':'short','s':'short','aws_bucket':true,'known-secret':[{'aws_bucket':1}],"
+        "'l':['an aws_bucket','z'],'n':4815162342,'o':48151,"
         "'k':'known-secret'},'after_sensitive':{'a':true,'s':true}}}],'configuration':{'root_"
         "module':"
         "{'variables':{'v':{'default':'aws_bucket'}},'resources':[{'type':'aws_bucket',"
         "'expressions':{'a':{'constant_value':'aws_bucket'}}}]}}}";
     static const char want[] =
         "{'resource_changes':[{'type':'aws_bucket','address':'aws_bucket.known-secret','change':"
-        "{'actions':['create'],'after':{'a':" X ",'b':'x ***','c':'short','s':" X ","
-        "'k':'***'},'after_sensitive':{'a':true,'s':true}}}],'configuration':{'root_module':"
-        "{'variables':{'v':{'default':'***'}},'resources':[{'type':'aws_bucket',"
-        "'expressions':{'a':{'constant_value':'***'}}}]}}}";
+        "{'actions':['create'],'after':{'a':" X ",'b':" X ",'c':'short','s':" X ","
+        "'aws_bucket':true,'known-secret':[{'aws_bucket':1}],'l':[" X ",'z'],'n':" X ",'o':48151,"
+        "'k':" X "},'after_sensitive':{'a':true,'s':true}}}],'configuration':{'root_module':"
+        "{'variables':{'v':{'default':" X "}},'resources':[{'type':'aws_bucket',"
+        "'expressions':{'a':{'constant_value':" X "}}}]}}}";
     DF_STRS struct df_strs known = {0};
     struct df_redact_set *set = NULL;
     DF_JSON cJSON *plan = json(plan_text);
     assert_int_equal(df_strs_add(&known, "known-secret"), 0);
+    assert_int_equal(df_strs_add(&known, "4815162342"), 0);
     assert_int_equal(df_redact_set_new(&known, &set, NULL), 0);
     assert_int_equal(df_plan_mask(plan, set, NULL), 0);
     assert_json(plan, want, "masked");
