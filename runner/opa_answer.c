@@ -9,9 +9,9 @@ int df_opa_answer(const struct df_buf *out, const char *tail, int code, const ch
     if (df_json_parse(df_buf_str(out), out->len, &answer, NULL) < 0)
         return df_fail(err, DF_ERR_USER, "opa ended with exit code %d and says %.400s", code, tail);
     const cJSON *error = df_json_at(answer, "errors") ? df_json_at(answer, "errors")->child : NULL;
-    const char *file = df_json_str(error, "location.file");
+    const char *file = df_json_str(error, "location.file"), *says = df_json_str(error, "message");
     if (error)
-        return df_fail(err, DF_ERR_USER, "opa: %s (%s:%lld)", df_json_str(error, "message"),
+        return df_fail(err, DF_ERR_USER, "opa: %s (%s:%lld)", says ? says : "an error without text",
                        file ? file : "?", (long long)df_json_int(error, "location.row", 0));
     const cJSON *result = df_json_at(answer, "result");
     const cJSON *first = cJSON_IsArray(result) ? result->child : NULL;
