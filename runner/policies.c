@@ -158,8 +158,7 @@ static int make_command(const struct policy *p, struct command *k, struct df_err
         (void)df_strs_add(&k->argv, cJSON_GetStringValue(word));
     add_all(&k->shown, NULL, df_json_at(p->doc, "opa.data"));
     add_all(&k->shown, NULL, df_json_at(p->doc, "files"));
-    (void)df_strs_take(&k->argv, NULL); /* ends the list */
-    return df_strs_check(&k->shown, err);
+    return df_strs_check(&k->argv, err) < 0 ? -1 : df_strs_check(&k->shown, err);
 }
 
 static int explain(const struct policy *p, int64_t seconds, const struct df_err *why,
