@@ -170,8 +170,9 @@ static int explain(const struct policy *p, int64_t seconds, const struct df_err 
                : df_err_pass(err, why);
 }
 
-static int run(const struct policy *p, const struct command *k, struct df_buf *out,
-               struct df_buf *tail, int *ret_code, struct df_err *err)
+/* home: what is its HOME, its TMPDIR and where it starts. */
+static int run_in(const struct policy *p, const char *home, const struct command *k,
+                  struct df_buf *out, struct df_buf *tail, int *ret_code, struct df_err *err)
 {
     const struct df_isolation *isolation = p->c->isolation;
     const int64_t seconds = df_json_int(p->doc, "timeoutSeconds", DF_POLICY_SECONDS);
@@ -182,7 +183,7 @@ static int run(const struct policy *p, const struct command *k, struct df_buf *o
         .open_files = DF_LIMIT_POLICY_OPEN_FILES};
     DF_WALL struct df_wall wall = {0};
     DF_CLOSE int plan = -1;
-    const char *home = isolation->is_on ? "/tmp" : p->c->dirs->temporary, *path = getenv("PATH");
+    const char *path = getenv("PATH");
     DF_FREE char *home_is = df_strf("HOME=%s", home), *tmp_is = df_strf("TMPDIR=%s", home);
     DF_FREE char *path_is = df_strf("PATH=%s", path ? path : "");
     if (!home_is || !tmp_is || !path_is)
@@ -207,6 +208,21 @@ static int run(const struct policy *p, const struct command *k, struct df_buf *o
     if (!isolation->is_on) /* behind a wall all of them have ended */
         (void)df_orphans_end();
     return result == 0 ? 0 : explain(p, seconds, &why, err);
+}
+
+/* Python imports from where it starts, others read their configuration there or below HOME: nobody
+ * but this policy ever writes there. Behind a wall /tmp is such a place. */
+static int run(const struct policy *p, const struct command *k, struct df_buf *out,
+               struct df_buf *tail, int *ret_code, struct df_err *err)
+{
+    if (p->c->isolation->is_on)
+        return run_in(p, "/tmp", k, out, tail, ret_code, err);
+    DF_FREE char *home = df_fs_join(p->c->dirs->secret, "policy");
+    if (df_check_alloc(home, err) < 0 || df_fs_renew_dir(home, err) < 0)
+        return -1;
+    int result = run_in(p, home, k, out, tail, ret_code, err);
+    (void)!df_fs_remove_tree(home, NULL); /* else it goes with the secrets of the step */
+    return result;
 }
 
 /* ---- its answer ---- */
@@ -365,6 +381,16 @@ static int check_all(struct df_context *c, const char *plan, const struct df_err
     return 0;
 }
 
+/* `show` runs providers, too. Behind a wall they have ended with it. */
+static int end_others(const struct df_context *c, struct df_err *err)
+{
+    return c->isolation->is_on || df_orphans_end()
+               ? 0
+               : df_fail_reason(err, DF_ERR_USER, "PolicyFailed",
+                                "a process that a script or a provider left running cannot be "
+                                "ended, and could change what the policies see");
+}
+
 int df_plan_policies_check(struct df_context *c, int json, struct df_err *err)
 {
     DF_FREE char *plan = NULL;
@@ -372,6 +398,8 @@ int df_plan_policies_check(struct df_context *c, int json, struct df_err *err)
     int failed = 0;
     if (!df_plan_policies_any(c))
         return 0;
+    if (end_others(c, err) < 0)
+        return -1;
     if (write_masked(c, json, &plan, &unread) < 0)
         (void)df_err_wrap(&unread, "the plan's JSON cannot be read or masked");
     int result = check_all(c, plan, &unread, &failed, &why, err);

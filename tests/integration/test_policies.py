@@ -265,6 +265,46 @@ def test_rules_of_conftest_are_rules_of_ours(judge, rego):
     assert results(judge(code=1, red=rego(text, query="data.policy.net"))) == {"red": (False, ["terraform_data.one is red", "warning: it is Friday"])}
 
 
+# ---- the module against the policy ----
+
+@pytest.fixture
+def tool_does(home, tofu):
+    """tool_does(text): a script that the tool is from now on, with the real one at its end. Code of a module runs in a plan, too: here the tool is it."""
+    def make(text):
+        path = home.bin / "tofu"
+        path.unlink()
+        path.write_text(f"#!/bin/sh\n{text}\nexec {tofu} \"$@\"\n")
+        path.chmod(0o755)
+    return make
+
+
+NO_WALL = {"engine": {"local": {"isolation": "none"}}}
+
+
+def test_without_a_wall_a_program_reads_nothing_that_the_module_left_for_it(judge, tool_does):
+    """A Python program imports from where it starts."""
+    tool_does("""echo "print('{\"passed\": true}'); raise SystemExit" | tee json.py $TMPDIR/json.py $HOME/json.py >/dev/null""")
+    run = judge(config=NO_WALL, code=1, strict=script(says(False, "no")))
+    assert (run["status"]["reason"], results(run)) == ("PolicyFailed", {"strict": (False, ["no"])})
+
+
+def test_without_a_wall_each_program_has_an_empty_directory_of_its_own(judge):
+    text = ("import json, os\nhome = os.getcwd()\nfound = os.listdir('.'), oct(os.stat('.').st_mode), os.environ['HOME'] == home == os.environ['TMPDIR']\n"
+            "open('json.py', 'w').close()\nprint(json.dumps({'passed': True, 'messages': [str(found), home]}))")
+    seen = results(judge(config=NO_WALL, a=script(text), b=script(text)))
+    assert [messages[0] for _, messages in seen.values()] == ["([], '0o40700', True)"] * 2, seen
+    assert not any(os.path.exists(messages[1]) for _, messages in seen.values())
+
+
+@pytest.mark.parametrize("command", ["plan", "show"])
+def test_no_process_of_the_module_runs_beside_a_policy(home, judge, tool_does, command):
+    """Both run providers."""
+    left = home.directory / "left"
+    tool_does(f'if [ "$1" = {command} ]; then setsid sleep 100 </dev/null >/dev/null 2>&1 & echo $! >{left}; fi')
+    text = f"import json, os\npid = open({str(left)!r}).read().strip()\nprint(json.dumps({{'passed': not os.path.exists('/proc/' + pid)}}))"
+    assert results(judge(config=NO_WALL, alone=script(text))) == {"alone": (True, [])}
+
+
 # ---- what a program sees ----
 
 LOOK = """
