@@ -249,28 +249,45 @@ static int read_answer(struct policy *p, const struct df_buf *out, const char *t
     return add_items(p, "", texts, err);
 }
 
+struct rule {
+    const char *name, *prefix;
+    bool denies;
+};
+
+/* deny, and deny_of_anything as well. NULL: it is another one. */
+static const struct rule *rule_of(const char *name)
+{
+    static const struct rule rules[] = {
+        {"deny", "", true}, {"violation", "", true}, {"warn", "warning: ", false}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(rules); i++) {
+        size_t n = strlen(rules[i].name);
+        if (strncmp(name, rules[i].name, n) == 0 && (!name[n] || name[n] == '_'))
+            return &rules[i];
+    }
+    return NULL;
+}
+
 /* The sets deny and violation refuse, warn only tells. */
 static int read_opa(struct policy *p, const struct df_buf *out, const char *tail, int code,
                     struct df_err *err)
 {
-    static const struct {
-        const char *rule, *prefix;
-        bool denies;
-    } rules[] = {{"deny", "", true}, {"violation", "", true}, {"warn", "warning: ", false}};
     DF_JSON cJSON *value = NULL;
+    const cJSON *set;
     bool any = false;
     if (df_opa_answer(out, tail, code, query_of(p), &value, err) < 0)
         return -1;
     p->passed = true;
-    for (size_t i = 0; i < DF_ARRAY_SIZE(rules); i++) {
-        const cJSON *set = cJSON_GetObjectItemCaseSensitive(value, rules[i].rule);
-        if (set && !cJSON_IsArray(set))
+    cJSON_ArrayForEach (set, value) {
+        const struct rule *rule = rule_of(set->string);
+        if (!rule)
+            continue;
+        if (!cJSON_IsArray(set))
             return df_fail(err, DF_ERR_USER,
-                           "its rule %s is no set: write `%s contains message if`", rules[i].rule,
-                           rules[i].rule);
-        any = any || set;
-        p->passed = p->passed && !(rules[i].denies && set && set->child);
-        if (add_items(p, rules[i].prefix, set, err) < 0)
+                           "its rule %s is no set: write `%s contains message if`", set->string,
+                           set->string);
+        any = true;
+        p->passed = p->passed && !(rule->denies && set->child);
+        if (add_items(p, rule->prefix, set, err) < 0)
             return -1;
     }
     return any ? 0

@@ -265,6 +265,17 @@ def test_rules_of_conftest_are_rules_of_ours(judge, rego):
     assert results(judge(code=1, red=rego(text, query="data.policy.net"))) == {"red": (False, ["terraform_data.one is red", "warning: it is Friday"])}
 
 
+def test_rules_whose_names_go_on_are_rules_as_well(judge, rego):
+    """As conftest has them: deny_buckets, and not denying."""
+    def policy(*rules):
+        return rego("package main\n" + "".join(f'{rule} contains "{rule}"\n' for rule in rules), "advisory")
+    run = judge(deny=policy("deny_red"), violation=policy("violation_red"), warn=policy("warn_red", "denying", "warned"), none=policy("denying"),
+                empty=rego("package main\ndeny_red contains 1 if false\n", "advisory"), value=rego("package main\ndeny_red := true\n", "advisory"))
+    found = results(run)
+    assert "none of the rules" in found.pop("none")[1][0] and "its rule deny_red is no set" in found.pop("value")[1][0]
+    assert found == {"deny": (False, ["deny_red"]), "violation": (False, ["violation_red"]), "warn": (True, ["warning: warn_red"]), "empty": (True, [])}
+
+
 # ---- the module against the policy ----
 
 @pytest.fixture
