@@ -40,7 +40,7 @@ struct df_process_options {
     bool no_core;            /* RLIMIT_CORE 0 */
     const struct df_process_limits *limits; /* or NULL */
     const struct df_wall *wall;             /* what it sees; NULL: what its parent sees */
-    bool no_network;                        /* it makes no sockets (network.h) */
+    bool no_network;                        /* it makes no socket(2) (network.h) */
     bool as_nobody;            /* if we are root: the user and group DF_PROCESS_NOBODY, no others */
     const volatile bool *stop; /* only df_process_run(): once true the group is killed within
                                   100 ms, class RETRY; or NULL */
