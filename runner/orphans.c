@@ -143,3 +143,12 @@ bool df_orphans_end(void)
     }
     return !is_left;
 }
+
+int df_orphans_must_end(const char *reason, struct df_err *err)
+{
+    return df_orphans_end()
+               ? 0
+               : df_fail_reason(err, DF_ERR_USER, reason,
+                                "a process that a script or a provider left running cannot be "
+                                "ended, and could change the plan");
+}

@@ -16,5 +16,8 @@ int df_orphans_adopt(struct df_err *err) DF_MUST_CHECK;
  * gave up after a few seconds. At the end of a step the engine deals with a process that the
  * kernel cannot end. */
 bool df_orphans_end(void);
+/* The same before something is read that a process which a script or a provider left running could
+ * change. USER with the reason if one cannot be ended. */
+int df_orphans_must_end(const char *reason, struct df_err *err) DF_MUST_CHECK;
 
 #endif

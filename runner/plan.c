@@ -201,11 +201,7 @@ static void start_background_show(struct df_context *c, const struct paths *f,
 /* Behind a wall all of them have ended with their command. */
 static int end_others(const struct df_context *c, struct df_err *err)
 {
-    return !decides(c) || c->isolation->is_on || df_orphans_end()
-               ? 0
-               : df_fail_reason(err, DF_ERR_USER, "PlanFailed",
-                                "a process that a script or a provider left running cannot be "
-                                "ended, and could change the plan");
+    return !decides(c) || c->isolation->is_on ? 0 : df_orphans_must_end("PlanFailed", err);
 }
 
 /* The plan as text, for tools that cannot print it beside their events. */

@@ -398,16 +398,6 @@ static int check_all(struct df_context *c, const char *plan, const struct df_err
     return 0;
 }
 
-/* `show` runs providers, too. Behind a wall they have ended with it. */
-static int end_others(const struct df_context *c, struct df_err *err)
-{
-    return c->isolation->is_on || df_orphans_end()
-               ? 0
-               : df_fail_reason(err, DF_ERR_USER, "PolicyFailed",
-                                "a process that a script or a provider left running cannot be "
-                                "ended, and could change what the policies see");
-}
-
 int df_plan_policies_check(struct df_context *c, int json, struct df_err *err)
 {
     DF_FREE char *plan = NULL;
@@ -415,7 +405,10 @@ int df_plan_policies_check(struct df_context *c, int json, struct df_err *err)
     int failed = 0;
     if (!df_plan_policies_any(c))
         return 0;
-    if (end_others(c, err) < 0)
+    /* Of a plan that was made before. */
+    cJSON_DeleteItemFromObjectCaseSensitive(c->result, "policies");
+    /* `show` runs providers, too. Behind a wall they have ended with it. */
+    if (!c->isolation->is_on && df_orphans_must_end("PolicyFailed", err) < 0)
         return -1;
     if (write_masked(c, json, &plan, &unread) < 0)
         (void)df_err_wrap(&unread, "the plan's JSON cannot be read or masked");

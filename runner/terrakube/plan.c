@@ -39,16 +39,6 @@ static int run_plan(struct df_context *c, int *ret_code, struct df_err *err)
 
 /* ---- the same bytes ---- */
 
-static int end_others(struct df_err *err)
-{
-    return df_orphans_end()
-               ? 0
-               : df_fail_reason(
-                     err, DF_ERR_USER, "PlanFailed",
-                     "a process that a script or a provider left running cannot be ended, "
-                     "and could change the plan");
-}
-
 /* Once nobody else runs. */
 static int digest_plan(const struct df_context *c, char out[DF_SHA256_HEX], struct df_err *err)
 {
@@ -56,7 +46,8 @@ static int digest_plan(const struct df_context *c, char out[DF_SHA256_HEX], stru
     DF_CLOSE int fd = -1;
     if (!path)
         return df_fail_oom(err);
-    if (end_others(err) < 0 || df_fs_open_plain(path, O_RDONLY, 0, &fd, err) < 0)
+    if (df_orphans_must_end("PlanFailed", err) < 0 ||
+        df_fs_open_plain(path, O_RDONLY, 0, &fd, err) < 0)
         return df_err_reason(err, "PlanFailed");
     return df_sha256_file_hex(fd, out, NULL, err);
 }
@@ -123,7 +114,7 @@ static int use_json(struct df_context *c, struct df_err *err)
     if (!json)
         return df_fail_oom(err);
     int shown = df_terrakube_command_save(c, show, json, err);
-    if (shown == 0 && end_others(err) < 0) /* `show` runs providers, too */
+    if (shown == 0 && df_orphans_must_end("PlanFailed", err) < 0) /* `show` runs providers, too */
         return -1;
     if (shown == 0 && t->context)
         show_rows(c, json);
