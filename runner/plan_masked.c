@@ -75,17 +75,29 @@ static bool is_marked(const cJSON *member)
     return false;
 }
 
+/* Of these the module names the members: an output may be called `value`. */
+static bool has_free_names(const cJSON *node)
+{
+    static const char *const all[] = {"variables", "outputs", "output_changes", "module_calls"};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(all); i++)
+        if (df_streq(node->string, all[i]))
+            return true;
+    return false;
+}
+
 /* prior_state has a member `values` with modules instead of values, and so without marks. */
 static int mask_marked(cJSON *node, struct df_strs *found, struct df_err *err)
 {
     cJSON *child;
-    for (size_t i = 0; cJSON_IsObject(node) && i < DF_ARRAY_SIZE(marked); i++)
+    bool is_free = has_free_names(node);
+    for (size_t i = 0; !is_free && cJSON_IsObject(node) && i < DF_ARRAY_SIZE(marked); i++)
         if (apply_marks(cJSON_GetObjectItemCaseSensitive(node, marked[i].value),
                         cJSON_GetObjectItemCaseSensitive(node, marked[i].marks), found, err) < 0)
             return -1;
     bool has_marks = cJSON_GetObjectItemCaseSensitive(node, "sensitive_values") != NULL;
     cJSON_ArrayForEach (child, node) {
-        bool is_value = is_marked(child) && (has_marks || !df_streq(child->string, "values"));
+        bool is_value =
+            !is_free && is_marked(child) && (has_marks || !df_streq(child->string, "values"));
         if (!is_value && mask_marked(child, found, err) < 0)
             return -1;
     }
@@ -143,8 +155,9 @@ static int mask_values(cJSON *node, bool is_value, const struct df_redact_set *s
     cJSON *child;
     if (is_value && !cJSON_GetObjectItemCaseSensitive(node, "root_module")) /* of prior_state */
         return hide_copies(node, set, err);
+    bool is_free = has_free_names(node);
     cJSON_ArrayForEach (child, node) {
-        if (mask_values(child, has_values(child), set, err) < 0)
+        if (mask_values(child, !is_free && has_values(child), set, err) < 0)
             return -1;
     }
     return 0;

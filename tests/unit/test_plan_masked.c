@@ -49,6 +49,20 @@ static void what_the_tool_marks_is_masked_and_the_rest_stays(void **state)
          "{'v':{'sensitive':true},'w':{}}}}}",
          "{'variables':{'v':{'value':" X "},'w':{'value':7}},'configuration':{'root_module':"
          "{'variables':{'v':{'sensitive':true},'w':{}}}}}"},
+        /* names that a module gives */
+        {"{'planned_values':{'outputs':{'value':{'sensitive':true,'value':1},'sensitive':{"
+         "'sensitive':false,'value':5}}},'output_changes':{'after':{'after':2,'after_sensitive':"
+         "true},'after_sensitive':{'after':5,'after_sensitive':false}}}",
+         "{'planned_values':{'outputs':{'value':{'sensitive':true,'value':" X "},'sensitive':{"
+         "'sensitive':false,'value':5}}},'output_changes':{'after':{'after':" X
+         ",'after_sensitive':true},'after_sensitive':{'after':5,'after_sensitive':false}}}"},
+        {"{'variables':{'after':{'value':'a_bucket'}},'configuration':{'root_module':{'variables':"
+         "{'after':{'sensitive':true}},'module_calls':{'after':{'source':'./a_bucket','module':{"
+         "'resources':[{'type':'a_bucket','expressions':{'n':{'constant_value':'a_bucket'}}}]}}}}}"
+         "}",
+         "{'variables':{'after':{'value':" X "}},'configuration':{'root_module':{'variables':"
+         "{'after':{'sensitive':true}},'module_calls':{'after':{'source':'./a_bucket','module':{"
+         "'resources':[{'type':'a_bucket','expressions':{'n':{'constant_value':" X "}}}]}}}}}}"},
         /* values are nobody's marks */
         {"{'c':{'after':{'before':'x','before_sensitive':true}}}",
          "{'c':{'after':{'before':'x','before_sensitive':true}}}"},
