@@ -339,7 +339,8 @@ int df_plan(struct df_context *c, struct df_err *err)
         return -1;
     if (plan_initialized(c, &f, &why) == 0)
         return 0;
-    if (!without || !df_init_is_wanted(c))
+    bool is_planned = df_json_at(c->result, "hasChanges") != NULL; /* then `init` mends nothing */
+    if (!without || is_planned || !df_init_is_wanted(c))
         return df_err_pass(err, &why);
     return df_init_after_all(c, err) < 0 ? -1 : plan_initialized(c, &f, err);
 }

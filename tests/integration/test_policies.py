@@ -316,6 +316,20 @@ def test_no_process_of_the_module_runs_beside_a_policy(home, judge, tool_does, c
     assert results(judge(config=NO_WALL, alone=script(text))) == {"alone": (True, [])}
 
 
+def test_a_plan_that_a_policy_refused_is_not_made_again(home, judge, tool_does, tmp_path):
+    """One without an init is, if the tool asks for it: here it does although it has planned."""
+    cache = {"tools": {"cacheDirectory": str(tmp_path / "cache")}}
+    judge(config=cache)
+    event = json.dumps({"@level": "error", "type": "diagnostic", "diagnostic": {"severity": "error", "summary": "run tofu init"}})
+    tool_does(f"""if [ "$1" = plan ]; then
+    for word in "$@"; do case "$word" in -json-into=*) exec 9>>"${{word#*=}}"; echo '{event}' >&9;; esac; done
+fi""")
+    judge("run", home.module("other", MODULE), "--auto-approve", code=1, config=cache, strict=script(says(False, "no")))
+    run = home.json("get", "run", "other-1")
+    assert "dayfly: no init" in judge.said.stdout and "dayfly: init after all" not in judge.said.stdout
+    assert (run["status"]["reason"], results(run)) == ("PolicyFailed", {"strict": (False, ["no"])})
+
+
 # ---- what a program sees ----
 
 LOOK = """
