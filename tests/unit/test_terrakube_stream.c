@@ -83,10 +83,11 @@ static void open_world(struct world *w, const char *dir)
     w->settings.redis.timeout_ms = 5000;
 }
 
+/* However busy the machine is. */
 static void flush(struct world *w)
 {
     struct df_err why = {0};
-    if (!df_terrakube_stream_flush(w->stream, RETRY_MS, &why))
+    if (!df_terrakube_stream_flush(w->stream, 60 * RETRY_MS, &why))
         fail_msg("%s", why.message);
 }
 
