@@ -32,7 +32,6 @@ struct df_request {
     const char *params[DF_ROUTE_PARAMS]; /* values of the route's {x}, in order */
     struct df_caller caller;
     df_verbs verbs; /* the caller's on the executor of the route; 0: the route is about none */
-    bool has_verbs; /* they are known (rights.h) */
     struct df_credentials credentials;
     struct df_buf body; /* DF_BODY_BYTES; JSON until it is parsed */
     char *body_path;    /* DF_BODY_FILE: a complete file in df_blob_tmp_dir(); unlinked after the

@@ -71,7 +71,6 @@ static int check_on(struct df_request *req, const char *name, df_verbs verbs, st
     if (df_verbs_require(verbs, route->verbs, "this request", name, err) < 0)
         return -1;
     req->verbs = verbs;
-    req->has_verbs = true;
     return 0;
 }
 
@@ -82,7 +81,7 @@ int df_rights_check(struct df_request *req, struct df_err *err)
     DF_SHARED const cJSON *doc = NULL;
     const char *name = route->of == DF_KIND_EXECUTOR ? req->params[0] : NULL;
     df_verbs verbs = g->all;
-    if (!route->verbs || req->has_verbs)
+    if (!route->verbs)
         return 0;
     if (is_same_everywhere(g))
         return check_on(req, name, verbs, err);

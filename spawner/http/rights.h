@@ -9,7 +9,8 @@
 #include "spawner/http/request.h"
 
 /* Sets req->verbs. NOT_FOUND if the caller may not view what the route is about, as if it did not
- * exist; DENIED Forbidden if a verb of the route lacks. Once it has succeeded it does nothing. */
+ * exist; DENIED Forbidden if a verb of the route lacks. It is asked before the body and after it:
+ * meanwhile another executor may have got the name. */
 int df_rights_check(struct df_request *req, struct df_err *err) DF_MUST_CHECK;
 
 /* May the caller view this document? A Run and a TaskAction are viewed with their executor; what

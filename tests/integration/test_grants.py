@@ -1,7 +1,9 @@
 """Who may do what with which executors: grants by name and label, verb by verb, to people with real tokens of a real provider."""
 
 import json
+import socket
 import textwrap
+import urllib.parse
 
 import pytest
 
@@ -142,6 +144,7 @@ def test_what_one_may_not_view_answers_as_what_does_not_exist(world):
 
 ROUTES = [  # what is asked of the executor net and its run, with bodies that are refused once the caller is not
     ("GET", "/v1/executors/net", None, "view"), ("GET", "/v1/executors/net/actions", None, "view"), ("GET", "/v1/executors/net/runs", None, "view"),
+    ("GET", "/v1/executors/net/revisions", None, "view"),
     ("GET", "/v1/executors/net/outputs", None, "view"), ("GET", "/v1/executors/net/outputs?showSensitive", None, "view secrets"),
     ("GET", "/v1/executors/net/state/versions", None, "view"), ("GET", "/v1/executors/net/state/lock", None, "view"),
     ("GET", "/v1/executors/net/state/errored", None, "view"), ("GET", "/v1/runs/net-1", None, "view"), ("GET", "/v1/runs/net-1/log", None, "view"),
@@ -221,6 +224,21 @@ def test_labels_that_grant_are_changed_only_by_who_may_grant(world):
     world.refused(404, "bob", "GET", "/v1/executors/net")
     world.ok("joe", "PATCH", "/v1/executors/net", {"metadata": {"labels": {"team": "net"}}})  # an admin of the team db
     world.ok("bob", "GET", "/v1/executors/net")
+
+
+def test_rights_are_asked_for_again_when_the_body_has_arrived(world):
+    world.make("root", "net", team="net")
+    body = json.dumps({"version": 4, "serial": 1, "lineage": "of-cyd", "outputs": {}, "resources": []}).encode()
+    where = urllib.parse.urlsplit(world.server.url)
+    with socket.create_connection((where.hostname, where.port), timeout=30) as upload:
+        head = {**world.header("cyd"), "Host": where.netloc, "Content-Type": "application/json", "Content-Length": len(body), "Expect": "100-continue"}
+        upload.sendall("\r\n".join(["POST /v1/executors/net/state/push HTTP/1.1", *(f"{k}: {v}" for k, v in head.items()), "", ""]).encode())
+        assert upload.recv(4096).startswith(b"HTTP/1.1 100 ")
+        assert world.ask("root", "DELETE", "/v1/executors/net")[0] == 204
+        world.make("root", "net", team="db")  # another one, of another team
+        upload.sendall(body)
+        assert upload.recv(4096).startswith(b"HTTP/1.1 404 ")
+    assert world.ok("root", "GET", "/v1/executors/net/state/versions")["items"] == []
 
 
 def test_transitions_are_those_of_executors_that_one_may_view(world):
