@@ -2,6 +2,7 @@
 
 #include "common/crypto/crypto.h"
 #include "spawner/api/pages.h"
+#include "spawner/http/rights.h"
 #include "spawner/http/server.h"
 
 #define KEY_LABEL "dayfly.dev/idempotency-key"
@@ -60,9 +61,11 @@ static int digest_request(const struct df_request *req, const char *header, stru
     return 0;
 }
 
+/* What its maker may not view any more counts as never made: its name is taken. */
 static int find_created(const struct df_request *req, enum df_kind kind,
                         const struct idempotency *i, cJSON **ret_made, struct df_err *err)
 {
+    bool may_view = true;
     char label[sizeof(KEY_LABEL) + sizeof(i->key)];
     (void)snprintf(label, sizeof(label), KEY_LABEL "=%s", i->key);
     const struct df_store_list_options o = {.label = label, .limit = 1};
@@ -70,6 +73,10 @@ static int find_created(const struct df_request *req, enum df_kind kind,
     if (df_store_list(req->s->store, kind, &o, &list, NULL, err) < 0)
         return -1;
     DF_JSON cJSON *made = cJSON_DetachItemFromArray(list, 0);
+    if (made && df_rights_views(req, kind, made, &may_view, err) < 0)
+        return -1;
+    if (!may_view)
+        return 0;
     const cJSON *notes = df_json_at(made, "metadata.annotations");
     const char *body =
         cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(notes, BODY_ANNOTATION));

@@ -241,6 +241,15 @@ def test_rights_are_asked_for_again_when_the_body_has_arrived(world):
     assert world.ok("root", "GET", "/v1/executors/net/state/versions")["items"] == []
 
 
+def test_a_repeated_request_shows_its_executor_only_to_who_may_view_it(world):
+    mine = world.executor("lan", team="net")
+    key = {"Idempotency-Key": "k"}
+    assert world.ok("cyd", "POST", "/v1/executors", mine, **key) == world.ok("cyd", "POST", "/v1/executors", mine, **key)
+    world.ok("root", "PATCH", "/v1/executors/lan", {"metadata": {"labels": {"team": "db"}}})
+    taken = world.ask("cyd", "POST", "/v1/executors", mine)
+    assert taken[0] == 409 and taken[1]["type"].endswith("AlreadyExists") and world.ask("cyd", "POST", "/v1/executors", mine, **key) == taken
+
+
 def test_transitions_are_those_of_executors_that_one_may_view(world):
     world.make("root", "net", team="net")
     world.make("root", "db", team="db")
