@@ -25,13 +25,22 @@ int df_list_executor_revisions(struct df_request *req, struct df_response *res, 
     return list_of_executor(req, res, DF_KIND_REVISION, err);
 }
 
+/* Other code or another tool works with the executor's credentials: a plan executes both. */
+static int check_overrides(const struct df_request *req, struct df_err *err)
+{
+    if (!df_json_at(req->json, "source") && !df_json_at(req->json, "runtime"))
+        return 0;
+    return df_verbs_require(req->verbs, DF_VERB_APPLY, "a run with another source or runtime",
+                            req->params[0], err);
+}
+
 static int create_run(struct df_request *req, const cJSON *marks, cJSON **ret, struct df_err *err)
 {
-    return df_request_create_run(
-        req->s, req->params[0],
-        &(struct df_run_request){
-            req->json, marks, {req->verbs, req->caller.role}, req->caller.name},
-        ret, err);
+    const struct df_run_request request = {
+        req->json, marks, {req->verbs, req->caller.role}, req->caller.name};
+    return check_overrides(req, err) < 0
+               ? -1
+               : df_request_create_run(req->s, req->params[0], &request, ret, err);
 }
 
 int df_create_run(struct df_request *req, struct df_response *res, struct df_err *err)

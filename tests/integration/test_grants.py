@@ -150,6 +150,8 @@ ROUTES = [  # what is asked of the executor net and its run, with bodies that ar
     ("GET", "/v1/executors/net/state/errored", None, "view"), ("GET", "/v1/runs/net-1", None, "view"), ("GET", "/v1/runs/net-1/log", None, "view"),
     ("GET", "/v1/runs/net-1/outputs?showSensitive", None, "view secrets"), ("GET", "/v1/taskactions/net-1-plan", None, "view"),
     ("POST", "/v1/executors/net/runs", {"action": "dry-run", "class": "none"}, "view plan"),
+    ("POST", "/v1/executors/net/runs", {"action": "dry-run", "source": {"branch": "x"}, "class": "none"}, "view plan apply"),
+    ("POST", "/v1/executors/net/runs", {"action": "dry-run", "runtime": {"version": "1"}, "class": "none"}, "view plan apply"),
     ("POST", "/v1/executors/net/runs", {"action": "provision", "class": "none"}, "view apply"),
     ("POST", "/v1/executors/net/runs", {"action": "destroy"}, "view destroy"),
     ("POST", "/v1/executors/net/runs", {"action": "state", "command": ["rm", "a.b"], "class": "none"}, "view state-write"),
