@@ -37,6 +37,18 @@ static bool needs_no_look(const cJSON *executor)
     return df_streq(df_json_str(executor, "spec.approval"), "automatic");
 }
 
+const char *df_approval_loosened(const cJSON *old, const cJSON *executor)
+{
+    const struct df_approval_rules none = {0};
+    if (needs_no_look(executor) && !needs_no_look(old))
+        return "spec.approval: automatic instead of required";
+    if (is_separate(&none, old) && !is_separate(&none, executor))
+        return "spec.separateApprover: no longer true";
+    return df_approval_required(&none, executor) < df_approval_required(&none, old)
+               ? "spec.requiredApprovals: fewer than before"
+               : NULL;
+}
+
 static int fail_self_approval(struct df_err *err, const char *why, const char *out)
 {
     return df_fail_reason(err, DF_ERR_DENIED, "SelfApproval",

@@ -21,6 +21,10 @@ struct df_approval_rules {
     enum df_role skips; /* approval.autoApprove: the least role whose autoApprove counts */
 };
 
+/* The rule of approval that the new spec of an executor loosens, in words for a refusal; NULL:
+ * none. The rules of the instance do not count: they may change. Borrowed literal. */
+const char *df_approval_loosened(const cJSON *old, const cJSON *executor);
+
 /* How many people have to approve a run of this executor, at least 1. executor: NULL if deleted. */
 int64_t df_approval_required(const struct df_approval_rules *rules, const cJSON *executor);
 

@@ -121,6 +121,16 @@ static bool applies(const cJSON *policy, const cJSON *executor)
     return true;
 }
 
+bool df_policies_are_same(const cJSON *policies, const cJSON *old, const cJSON *executor)
+{
+    const cJSON *policy;
+    cJSON_ArrayForEach (policy, policies) {
+        if (applies(policy, old) != applies(policy, executor))
+            return false;
+    }
+    return true;
+}
+
 int df_policies_note(const cJSON *policies, const cJSON *executor, cJSON *task, struct df_err *err)
 {
     const cJSON *policy;

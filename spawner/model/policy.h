@@ -25,6 +25,9 @@ int df_policies_check(cJSON *policies, struct df_err *err) DF_MUST_CHECK;
 int df_policies_note(const cJSON *policies, const cJSON *executor, cJSON *task,
                      struct df_err *err) DF_MUST_CHECK;
 
+/* Do the labels of both documents lead to the same policies? policies: NULL: none. */
+bool df_policies_are_same(const cJSON *policies, const cJSON *old, const cJSON *executor);
+
 /* Adds `policies` to the step document: what its runner is told of those that are noted in the
  * step. One that the configuration does not have any more is told as {name, level}. */
 int df_policies_order(const cJSON *policies, const cJSON *task, cJSON *doc,

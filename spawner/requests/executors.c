@@ -7,7 +7,9 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/model/accepted.h"
+#include "spawner/model/approval.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/policy.h"
 #include "spawner/model/revision.h"
 #include "spawner/model/stamp.h"
 #include "spawner/requests/integrations.h"
@@ -123,20 +125,21 @@ static int note_source(cJSON *doc, struct df_err *err)
     return df_json_set_str(status, "provisionedFrom", df_json_str(doc, "spec.source.url"), err);
 }
 
-/* Labels grant: whoever may only edit does not change who may what. */
-static int check_labels(const struct df_spawner *s, const cJSON *doc, const cJSON *old,
-                        df_verbs verbs, struct df_err *err)
+/* Whoever may only edit changes neither who may what, which labels lead to, nor what keeps a run
+ * from being applied. */
+static int check_rules(const struct df_spawner *s, const cJSON *doc, const cJSON *old,
+                       df_verbs verbs, struct df_err *err)
 {
-    return df_grants_are_same(s->config->grants, old, doc)
-               ? 0
-               : df_verbs_require(verbs, DF_VERB_GRANT,
-                                  "metadata.labels: a change that leads to other grants of "
-                                  "auth.grants",
-                                  df_json_str(old, "metadata.name"), err);
+    const char *what = df_approval_loosened(old, doc);
+    if (!df_grants_are_same(s->config->grants, old, doc))
+        what = "metadata.labels: a change that leads to other grants of auth.grants";
+    else if (!df_policies_are_same(s->config->policies, old, doc))
+        what = "metadata.labels: a change that leads to other policies";
+    return what ? df_verbs_require(verbs, DF_VERB_GRANT, what, df_json_str(old, "metadata.name"),
+                                   err)
+                : 0;
 }
 
-/* Who may edit an executor may have its next run do anything with the secrets and integrations that
- * are for it, so these are checked as for an admin. */
 /* Who may edit an executor may have its next run do anything with the secrets and integrations that
  * are for it, so these are checked as for an admin. */
 int df_request_change_executor(struct df_spawner *s, const struct df_document_request *request,
@@ -146,7 +149,7 @@ int df_request_change_executor(struct df_spawner *s, const struct df_document_re
     enum df_role role = request->role;
     cJSON *doc = request->doc;
     if (df_executor_check_edit(old, request->verbs, err) < 0 || check_document(doc, old, err) < 0 ||
-        check_labels(s, doc, old, request->verbs, err) < 0 ||
+        check_rules(s, doc, old, request->verbs, err) < 0 ||
         df_allowed_executor(s, doc, accepted, role, err) < 0 ||
         df_request_check_secrets(s, doc, DF_ROLE_ADMIN, NULL, err) < 0 ||
         df_request_check_integrations(s, doc, DF_ROLE_ADMIN, NULL, err) < 0 ||

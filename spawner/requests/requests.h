@@ -73,7 +73,8 @@ int df_request_create_executor(struct df_spawner *s, const struct df_document_re
                                cJSON **ret, struct df_err *err) DF_MUST_CHECK;
 /* Stores the request's doc as the next version of old, which was just read, and another spec as the
  * next revision. confirmed: the change to another source is intended (model.h). A change of labels
- * that leads to other grants needs the verb grant. DENIED SecretNotAllowed as in secrets.h.
+ * that leads to other grants or policies, and looser rules of approval, need the verb grant. DENIED
+ * SecretNotAllowed as in secrets.h.
  * CONFLICT Conflict: old is not the newest version any more. */
 int df_request_change_executor(struct df_spawner *s, const struct df_document_request *request,
                                const cJSON *old, bool confirmed, cJSON **ret,

@@ -228,6 +228,22 @@ def test_labels_that_grant_are_changed_only_by_who_may_grant(world):
     world.ok("bob", "GET", "/v1/executors/net")
 
 
+def test_what_keeps_a_run_from_being_applied_is_loosened_only_by_who_may_grant(home, provider):
+    policies = {"strict": {"level": "hard", "program": ["/bin/true"], "appliesTo": {"matchLabels": {"zone": "a"}}}}
+    with Server(home, config=configuration(provider, f"policies: {json.dumps(policies)}\n")) as server:
+        world = World(home, provider, server)
+        net = world.executor("net", team="net", zone="a")
+        world.ok("root", "POST", "/v1/executors", {**net, "spec": {**net["spec"], "separateApprover": True, "requiredApprovals": 2}})
+        looser = [{"spec": spec} for spec in ({"approval": "automatic"}, {"separateApprover": False}, {"separateApprover": None},
+                                              {"requiredApprovals": 1}, {"requiredApprovals": None})] + [{"metadata": {"labels": {"zone": None}}}]
+        for patch in looser:
+            assert world.refused(403, "joe", "PATCH", "/v1/executors/net", patch).endswith("on executor net you may not grant"), patch
+        world.ok("joe", "PATCH", "/v1/executors/net", {"spec": {"requiredApprovals": 3, "approval": "required", "description": "stricter"}})
+        for patch in looser:
+            world.ok("root", "PATCH", "/v1/executors/net", patch)
+        world.ok("joe", "PATCH", "/v1/executors/net", {"spec": {"approval": "required", "separateApprover": True}})
+
+
 def test_rights_are_asked_for_again_when_the_body_has_arrived(world):
     world.make("root", "net", team="net")
     body = json.dumps({"version": 4, "serial": 1, "lineage": "of-cyd", "outputs": {}, "resources": []}).encode()

@@ -110,6 +110,20 @@ static void those_whose_labels_the_executor_has_are_noted_in_a_step_that_plans(v
     }
 }
 
+static void other_labels_may_lead_to_other_policies(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *policies = json(THREE), *bare = json("{'metadata':{}}");
+    DF_JSON cJSON *both = json("{'metadata':{'labels':{'team':'net','env':'prod'}}}");
+    DF_JSON cJSON *more = json("{'metadata':{'labels':{'env':'prod','team':'net','a':'b'}}}");
+    DF_JSON cJSON *half = json("{'metadata':{'labels':{'team':'net'}}}");
+    assert_true(df_policies_are_same(policies, both, more));
+    assert_true(df_policies_are_same(policies, bare, half));
+    assert_false(df_policies_are_same(policies, both, half));
+    assert_false(df_policies_are_same(policies, bare, both));
+    assert_true(df_policies_are_same(NULL, bare, both));
+}
+
 static void a_runner_is_told_what_to_execute_and_of_one_that_is_gone_its_name(void **state)
 {
     (void)state;
@@ -355,6 +369,7 @@ int main(void)
         cmocka_unit_test(every_fault_is_named_with_its_path),
         cmocka_unit_test(there_are_no_more_than_a_run_can_tell_of),
         cmocka_unit_test(those_whose_labels_the_executor_has_are_noted_in_a_step_that_plans),
+        cmocka_unit_test(other_labels_may_lead_to_other_policies),
         cmocka_unit_test(a_runner_is_told_what_to_execute_and_of_one_that_is_gone_its_name),
         cmocka_unit_test(each_that_was_asked_for_has_a_result_about_the_plan_that_is_stored),
         cmocka_unit_test(messages_are_bounded_whoever_sends_them),
