@@ -3,6 +3,7 @@
  */
 #include "spawner/api/documents.h"
 #include "spawner/api/handlers.h"
+#include "spawner/http/rights.h"
 #include "spawner/requests/holdings.h"
 #include "spawner/requests/secrets.h"
 
@@ -45,7 +46,7 @@ int df_make_executor(struct df_request *req, const cJSON *marks, cJSON **ret, st
     if (df_verbs_require(verbs, DF_VERBS_WRITE, "creating an executor", name, err) < 0)
         return -1;
     return df_request_create_executor(req->s, &request, ret, err) < 0
-               ? -1
+               ? df_rights_refuse(req, err)
                : df_request_warn_of_secrets(req->s, *ret, err);
 }
 
@@ -60,7 +61,7 @@ int df_change_executor(struct df_request *req, cJSON *doc, const cJSON *old, cJS
     const struct df_document_request request = {
         .doc = doc, .role = req->caller.role, .actor = req->caller.name, .verbs = req->verbs};
     return df_request_change_executor(req->s, &request, old, confirmed, ret, err) < 0
-               ? -1
+               ? df_rights_refuse(req, err)
                : df_request_warn_of_secrets(req->s, *ret, err);
 }
 

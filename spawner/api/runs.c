@@ -1,6 +1,7 @@
 #include "spawner/api/handlers.h"
 #include "spawner/api/idempotency.h"
 #include "spawner/api/pages.h"
+#include "spawner/http/rights.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/state_command.h"
 
@@ -38,9 +39,10 @@ static int create_run(struct df_request *req, const cJSON *marks, cJSON **ret, s
 {
     const struct df_run_request request = {
         req->json, marks, {req->verbs, req->caller.role}, req->caller.name};
-    return check_overrides(req, err) < 0
-               ? -1
-               : df_request_create_run(req->s, req->params[0], &request, ret, err);
+    return check_overrides(req, err) < 0 ||
+                   df_request_create_run(req->s, req->params[0], &request, ret, err) < 0
+               ? df_rights_refuse(req, err)
+               : 0;
 }
 
 int df_create_run(struct df_request *req, struct df_response *res, struct df_err *err)

@@ -54,6 +54,27 @@ int df_rights_views(const struct df_request *req, enum df_kind kind, const cJSON
     return 0;
 }
 
+/* ---- refusals ---- */
+
+int df_rights_refuse(const struct df_request *req, struct df_err *err)
+{
+    static const struct {
+        const char *reason, *message;
+    } plain[] = {
+        {"StorageInUse", "spec.storage: another executor has its state there already; give this "
+                         "one another path"},
+        {"SecretNotAllowed", "a secret that the executor names is not for it, or one of somebody "
+                             "else is for an executor of this name: its owner or an admin can "
+                             "change that"},
+        {"IntegrationNotAllowed",
+         "an integration that the executor names is not for it, nor its secret, or one of somebody "
+         "else is for an executor of this name: its owner or an admin can change that"}};
+    for (size_t i = 0; !df_rights_view_all(req) && i < DF_ARRAY_SIZE(plain); i++)
+        if (df_streq(err->reason, plain[i].reason))
+            return df_fail_reason(err, err->cls, plain[i].reason, "%s", plain[i].message);
+    return -1;
+}
+
 /* ---- one executor ---- */
 
 /* Does no executor give more than all of them do? So it is with tokens of the token file. */

@@ -21,4 +21,8 @@ int df_rights_views(const struct df_request *req, enum df_kind kind, const cJSON
 /* True if the caller may view everything: lists need not ask about each document. */
 bool df_rights_view_all(const struct df_request *req);
 
+/* To be returned when a request about an executor has failed. Whoever may not view everything is
+ * not told whose or for which executors the other things are that are in the way. Always -1. */
+int df_rights_refuse(const struct df_request *req, struct df_err *err);
+
 #endif

@@ -268,6 +268,27 @@ def test_a_repeated_request_shows_its_executor_only_to_who_may_view_it(world):
     assert taken[0] == 409 and taken[1]["type"].endswith("AlreadyExists") and world.ask("cyd", "POST", "/v1/executors", mine, **key) == taken
 
 
+def test_a_refusal_names_no_executors_and_owners_that_one_may_not_view(world):
+    storage = {"type": "local", "path": "/srv/one.tfstate"}
+    secret = {"secrets": [{"name": "pw"}]}
+
+    def wanting(name, **spec):
+        executor = world.executor(name, team="net")
+        return {**executor, "spec": {**executor["spec"], **spec}}
+
+    world.ok("root", "POST", "/v1/executors", wanting("hidden", storage=storage))
+    world.ok("root", "PATCH", "/v1/executors/hidden", {"metadata": {"labels": {"team": "db"}}})
+    assert world.ask("root", "PUT", "/v1/secrets/pw/K?executors=hidden,lan", "x", **{"Content-Type": "text/plain"})[0] < 300
+    world.make("root", "net", team="net")
+    asked = [(409, "hidden", "POST", "/v1/executors", wanting("web", storage=storage)), (403, "hidden", "POST", "/v1/executors", wanting("web", **secret)),
+             (403, world.provider.issuer, "POST", "/v1/executors", wanting("lan"))]
+    for status, name, *request in asked:
+        assert name not in world.refused(status, "cyd", *request)
+    assert "hidden" not in world.refused(403, "joe", "PATCH", "/v1/executors/net", {"spec": secret})
+    for status, name, *request in asked[:2]:
+        assert name in world.refused(status, "root", *request)
+
+
 def test_transitions_are_those_of_executors_that_one_may_view(world):
     world.make("root", "net", team="net")
     world.make("root", "db", team="db")
