@@ -2,6 +2,7 @@
 
 #include "common/base/clock.h"
 #include "spawner/model/labels.h"
+#include "spawner/model/run.h"
 #include "spawner/model/task_parts.h"
 #include "spawner/requests/leftovers.h"
 #include "spawner/steps/steps.h"
@@ -23,7 +24,7 @@ static int find_removed(struct df_spawner *s, const struct df_log_steps *steps, 
         int64_t size = 0;
         if (df_store_look_for(s->store, DF_KIND_TASK_ACTION, steps->names[i], &task, err) < 0)
             return -1;
-        if (!task)
+        if (!task || (steps->run && !df_run_has_step(steps->run, task)))
             continue;
         if (df_step_log_size(s, df_json_str(task, "metadata.uid"), &size, err) < 0)
             return -1;

@@ -7,6 +7,7 @@
 /* Some steps of a run, or a TaskAction alone: those of these names from first on, before end. */
 struct df_log_steps {
     const char *owner; /* name of the run or TaskAction */
+    const cJSON *run;  /* the run; NULL: a TaskAction */
     const char (*names)[64];
     size_t first, end;
 };

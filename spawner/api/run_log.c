@@ -49,8 +49,16 @@ static void set_step(struct log_source *l, size_t step)
     l->step_uid[0] = '\0';
 }
 
+/* Is this TaskAction what doc is about: a step of the run, or itself? */
+static bool is_of(const struct log_source *l, const cJSON *doc, const cJSON *task)
+{
+    return l->follower.kind == DF_KIND_RUN
+               ? df_run_has_step(doc, task)
+               : df_streq(df_json_str(task, "metadata.uid"), l->follower.uid);
+}
+
 /* Reads uid and completeness of the current step, if it exists. */
-static int read_current_step(struct log_source *l)
+static int read_current_step(struct log_source *l, const cJSON *doc)
 {
     struct df_err err = {0};
     DF_SHARED const cJSON *task = NULL;
@@ -59,7 +67,7 @@ static int read_current_step(struct log_source *l)
         return 0;
     if (df_store_look_for(l->follower.s->store, DF_KIND_TASK_ACTION, l->step_name, &task, &err) < 0)
         return -1;
-    if (!task)
+    if (!task || !is_of(l, doc, task))
         return 0;
     const char *uid = df_json_str(task, "metadata.uid");
     (void)snprintf(l->step_uid, sizeof(l->step_uid), "%s", uid ? uid : "");
@@ -185,7 +193,7 @@ static int read_document(struct log_source *l, struct df_buf *out, enum found *r
         return send_end(l, out, NULL);
     }
     bool final = df_follower_is_final(&l->follower, doc);
-    if (read_current_step(l) < 0)
+    if (read_current_step(l, doc) < 0)
         return -1;
     l->complete = l->complete || final;
     int moved = add_piece(l, out);
@@ -306,7 +314,8 @@ static int respond_stream(struct df_request *req, struct df_response *res, const
         return -1;
     if (follow)
         resume_at(l, df_request_header(req, "Last-Event-ID"));
-    const struct df_log_steps steps = {l->follower.name, l->follower.steps, l->step, l->end};
+    const struct df_log_steps steps = {l->follower.name, a->kind == DF_KIND_RUN ? doc : NULL,
+                                       l->follower.steps, l->step, l->end};
     if (df_log_check_kept(req->s, &steps, err) < 0)
         return -1;
     res->content_type = follow ? "text/event-stream" : a->type;

@@ -39,13 +39,15 @@ static int send_document(struct df_buf *out, const char *event, const cJSON *doc
     return 0;
 }
 
-static int send_step(struct watch_source *w, struct df_buf *out, const char *name, char *sent)
+static int send_step(struct watch_source *w, struct df_buf *out, const cJSON *run, size_t i)
 {
+    const char *name = w->follower.steps[i];
     struct df_err err = {0};
     DF_SHARED const cJSON *task = NULL;
     if (df_store_look_for(w->follower.s->store, DF_KIND_TASK_ACTION, name, &task, &err) < 0)
         return -1;
-    return task ? send_document(out, "taskaction", task, sent) : 0;
+    return df_run_has_step(run, task) ? send_document(out, "taskaction", task, w->sent_steps[i])
+                                      : 0;
 }
 
 /* Reads the run first and sends it last: a client sees a step before the run that refers to it. */
@@ -59,7 +61,7 @@ static int send_changed(struct watch_source *w, struct df_buf *out, bool *ret_ov
     if (!run)
         return df_sse_end(out, DF_KIND_RUN, NULL);
     for (size_t i = 0; i < w->follower.step_count; i++)
-        if (send_step(w, out, w->follower.steps[i], w->sent_steps[i]) < 0)
+        if (send_step(w, out, run, i) < 0)
             return -1;
     if (send_document(out, "run", run, w->sent_run) < 0)
         return -1;

@@ -93,6 +93,21 @@ static size_t latest_at(const struct df_run_view *v)
     return at;
 }
 
+bool df_run_has_step(const cJSON *run, const cJSON *task)
+{
+    static const struct {
+        const char *of_task, *of_run;
+    } same[] = {{"spec.runRef.name", "metadata.name"},
+                {"spec.executorRef.name", "spec.executorRef.name"},
+                {"spec.executorRef.uid", "spec.executorRef.uid"}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(same); i++) {
+        const char *a = df_json_str(task, same[i].of_task), *b = df_json_str(run, same[i].of_run);
+        if (!df_streq(a ? a : "", b ? b : ""))
+            return false;
+    }
+    return df_json_str(task, "spec.runRef.name") != NULL;
+}
+
 const cJSON *df_run_latest(const struct df_run_view *v)
 {
     return v->steps[latest_at(v)];

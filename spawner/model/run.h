@@ -63,6 +63,10 @@ struct df_run_view {
  * lives. A run waits for its approval until the plan expires. */
 struct df_run_verdict df_run_next(const struct df_run_view *view, int64_t now_us);
 
+/* Is this TaskAction a step of the run? Another one may have the name of its step: a workflow, or a
+ * step of an earlier run with its name. */
+bool df_run_has_step(const cJSON *run, const cJSON *task);
+
 /* The TaskAction of the latest step that was created; NULL: none. Borrowed. */
 const cJSON *df_run_latest(const struct df_run_view *view);
 

@@ -302,6 +302,27 @@ static void a_run_does_not_wait_for_a_dry_run_and_a_deletion_does(void **state)
         df_request_mark_executor(&w->s, "net", DF_VERBS_ADMIN, NULL, "ann", NULL, &err), 0);
 }
 
+static void a_task_that_only_has_the_name_of_a_step_is_not_taken_for_it(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    DF_JSON cJSON *other =
+        json("{'metadata':{'name':'net-1-apply'},'spec':{'action':'workflow','executorRef':{"
+             "'name':'net'}},'status':{'conditions':[{'type':'Progressing','status':'False',"
+             "'reason':'Done'},{'type':'Succeeded','status':'True','reason':'Done'}]}}");
+    assert_int_equal(df_store_create(w->s.store, DF_KIND_TASK_ACTION, other, NULL, NULL), 0);
+    start(w);
+    run(w, "net", ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", NULL), 0);
+    assert_int_equal(df_store_remove(w->s.store, DF_KIND_TASK_ACTION, "net-1-apply", NULL, NULL),
+                     0);
+    struct runner r = claim(w, "net-1-apply");
+    report(&r, APPLIED);
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+}
+
 int main(void)
 {
     df_log_setup(DF_LOG_ERROR, false, "test");
@@ -321,6 +342,7 @@ int main(void)
         TEST(a_run_behind_another_says_so_until_its_turn_comes),
         TEST(a_dry_run_beside_a_waiting_run_is_planned_without_a_lock),
         TEST(a_run_does_not_wait_for_a_dry_run_and_a_deletion_does),
+        TEST(a_task_that_only_has_the_name_of_a_step_is_not_taken_for_it),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);
 }

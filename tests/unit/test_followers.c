@@ -43,6 +43,36 @@ static void a_watcher_sees_the_run_its_changes_and_its_end(void **state)
     hear_all(fd, &b); /* and the connection is closed */
 }
 
+/* A workflow is nobody's step, whatever its name is; and one of a run that had the name before is
+ * not this run's. */
+static void a_task_that_only_has_the_name_of_a_step_is_not_shown_with_the_run(void **state)
+{
+    struct world *w = *state;
+    static const struct {
+        const char *name, *of;
+    } tasks[] = {
+        {"net-1-plan", ""},
+        {"net-1-apply",
+         "\"runRef\":{\"name\":\"net-1\"},\"executorRef\":{\"name\":\"net\",\"uid\":\"old\"},"}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(tasks); i++) {
+        DF_JSON cJSON *doc = NULL;
+        DF_FREE char *text = df_strf("{\"apiVersion\":\"" DF_API_VERSION
+                                     "\",\"kind\":\"TaskAction\",\"metadata\":{\"name\":\"%s\"},"
+                                     "\"spec\":{%s\"action\":\"plan\"},\"status\":{}}",
+                                     tasks[i].name, tasks[i].of);
+        assert_int_equal(df_json_parse(text, strlen(text), &doc, NULL), 0);
+        assert_int_equal(df_store_create(w->s.store, DF_KIND_TASK_ACTION, doc, NULL, NULL), 0);
+    }
+    make_run(w);
+    change_phase(w, "Failed");
+    REPLY struct reply watch = get(w, "/v1/runs/net-1/watch", "");
+    assert_non_null(strstr(watch.body, "event: run\n"));
+    assert_null(strstr(watch.body, "event: taskaction\n"));
+    REPLY struct reply log = get(w, "/v1/runs/net-1/log?follow=true", "");
+    assert_non_null(strstr(log.body, "event: end\n"));
+    assert_null(strstr(log.body, "event: complete\n"));
+}
+
 static void the_log_of_a_final_run_ends_at_once(void **state)
 {
     struct world *w = *state;
@@ -164,7 +194,8 @@ static void make_step(const struct world *w, char ret_uid[64])
     DF_FREE char *text =
         df_strf("{\"apiVersion\":\"" DF_API_VERSION "\",\"kind\":\"TaskAction\","
                 "\"metadata\":{\"name\":\"net-1-plan\",\"labels\":{\"dayfly.dev/run\":\"net-1\"}},"
-                "\"spec\":{\"action\":\"plan\",\"runRef\":{\"name\":\"net-1\"}},"
+                "\"spec\":{\"action\":\"plan\",\"runRef\":{\"name\":\"net-1\"},"
+                "\"executorRef\":{\"name\":\"net\"}},"
                 "\"status\":{\"auth\":{\"step\":\"%s\"}}}",
                 hash);
     assert_int_equal(df_json_parse(text, strlen(text), &doc, NULL), 0);
@@ -305,6 +336,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         WITH(a_watcher_sees_the_run_its_changes_and_its_end),
         WITH(the_log_of_a_final_run_ends_at_once),
+        WITH(a_task_that_only_has_the_name_of_a_step_is_not_shown_with_the_run),
         WITH(a_run_of_an_unknown_action_is_followed_to_its_end_and_has_no_steps),
         WITH(a_deleted_run_ends_its_watchers),
         WITH(a_run_that_was_replaced_by_another_of_its_name_ends_its_watchers),

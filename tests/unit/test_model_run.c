@@ -565,6 +565,31 @@ static void a_run_that_learned_only_its_tool_is_written_when_that_has_run_for_a_
     }
 }
 
+static void a_step_names_its_run_and_the_same_executor(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *spec;
+        bool is_step;
+    } cases[] = {
+        {"{'runRef':{'name':'net-7'},'executorRef':{'name':'net','uid':'u'}}", true},
+        {"{'runRef':{'name':'net-8'},'executorRef':{'name':'net','uid':'u'}}", false},
+        {"{'runRef':{'name':'net-7'},'executorRef':{'name':'net','uid':'v'}}", false},
+        {"{'runRef':{'name':'net-7'},'executorRef':{'name':'lan','uid':'u'}}", false},
+        {"{'runRef':{'name':'net-7'},'executorRef':{'name':'net'}}", false},
+        {"{'executorRef':{'name':'net','uid':'u'}}", false},
+        {"{}", false},
+    };
+    DF_JSON cJSON *run = json("{'metadata':{'name':'net-7'},'spec':{'executorRef':{'name':'net',"
+                              "'uid':'u'}}}");
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *task = cJSON_CreateObject();
+        assert_int_equal(df_json_set(task, "spec", json(cases[i].spec), NULL), 0);
+        assert_int_equal(df_run_has_step(run, task), cases[i].is_step);
+    }
+    assert_false(df_run_has_step(run, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -574,6 +599,7 @@ int main(void)
         cmocka_unit_test(waiting_for_an_approval_ends_with_the_plan),
         cmocka_unit_test(a_canceled_run_ends_when_nothing_of_its_step_is_left),
         cmocka_unit_test(every_combination_keeps_the_promises),
+        cmocka_unit_test(a_step_names_its_run_and_the_same_executor),
         cmocka_unit_test(the_plan_step_of_a_destroy_plans_the_destruction),
         cmocka_unit_test(a_run_is_pending_until_it_says_otherwise),
     };
