@@ -274,6 +274,16 @@ def test_a_renewal_that_is_interrupted_keeps_the_new_refresh_token(home, brief):
         assert "#bob" in home.dayfly("whoami").stdout
 
 
+def test_a_renewal_whose_id_token_is_refused_keeps_the_new_refresh_token(home, brief):
+    with Server(home, config=configuration(brief)):
+        sign_in(home, brief)
+        for answer in {"id_token": "a.b.c"}, {"id_token": None}:
+            brief.fault(tokens=answer)
+            assert "the login for" in home.dayfly("whoami", code=None).stderr
+            brief.fault()
+            assert "#bob" in home.dayfly("whoami").stdout
+
+
 def test_a_login_that_cannot_be_renewed_says_what_to_do(home, brief):
     with Server(home, config=configuration(brief)) as server:
         sign_in(home, brief, "bob", "--scope", "openid groups")

@@ -183,18 +183,19 @@ static int ask_provider(cJSON *login, struct df_err *err)
                : df_provider_take(&p, answer, login, err);
 }
 
-/* A signal waits until the new refresh token is stored: the old one is of no use any more. */
+/* A signal waits until the new refresh token is stored: the old one is of no use any more, also if
+ * the ID token that came with it is refused. */
 static int renew(struct logins *l, const char *url, cJSON *login, struct df_err *err)
 {
     sigset_t all, before;
-    struct df_err why = {0};
+    struct df_err why = {0}, unwritten = {0};
     if (!df_json_str(login, "refreshToken"))
         return fail_expired(url, "", err);
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_BLOCK, &all, &before);
     int result = ask_provider(login, &why);
-    if (result == 0)
-        result = write_logins(l, &why);
+    if (write_logins(l, result == 0 ? &why : &unwritten) < 0)
+        result = -1;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     if (result == 0)
         return 0;

@@ -154,12 +154,13 @@ int df_provider_take(struct df_provider *p, const cJSON *answer, cJSON *to, stru
 {
     const char *id = df_json_str(answer, "id_token");
     const char *refresh = df_json_str(answer, "refresh_token");
+    /* First: the one before is of no use any more, whatever the ID token is. */
+    if (refresh && df_json_set_str(to, "refreshToken", refresh, err) < 0)
+        return -1;
     if (!id)
         return df_fail_reason(err, DF_ERR_DENIED, "NoIdToken",
                               "the OpenID provider %.200s gives no ID token: ask it for the scope "
                               "openid (--scope, auth.oidc.scopes)",
                               df_provider_issuer(p));
-    if (verify(p, id, err) < 0 || df_json_set_str(to, "idToken", id, err) < 0)
-        return -1;
-    return refresh ? df_json_set_str(to, "refreshToken", refresh, err) : 0;
+    return verify(p, id, err) < 0 ? -1 : df_json_set_str(to, "idToken", id, err);
 }

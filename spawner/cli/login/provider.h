@@ -34,7 +34,8 @@ int df_provider_ask(struct df_provider *p, const char *endpoint,
                     struct df_err *err) DF_MUST_CHECK;
 
 /* Verifies the ID token of such an answer as the service does, and takes it and the refresh token,
- * if there is one, into `to` (idToken, refreshToken). */
+ * if there is one, into `to` (idToken, refreshToken); the latter also of an answer that is refused,
+ * because the one before counts no more. */
 int df_provider_take(struct df_provider *p, const cJSON *answer, cJSON *to,
                      struct df_err *err) DF_MUST_CHECK;
 
