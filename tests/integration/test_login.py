@@ -88,7 +88,10 @@ def logins(home):
 
 
 class Listener:
-    """Something that listens and keeps what it is asked."""
+    """Something that listens, keeps what it is asked, and answers `answers`: {path: JSON}."""
+
+    def __init__(self, answers={}):
+        self.answers = answers
 
     def __enter__(self):
         self.socket, self.heads = socket.create_server(("127.0.0.1", 0)), []
@@ -105,7 +108,9 @@ class Listener:
                 if head == "end":
                     return
                 self.heads.append(head)
-                connection.sendall(b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+                body = json.dumps(self.answers.get(head.split()[1], {}))
+                status = "200 OK\r\nContent-Type: application/json" if head.split()[1] in self.answers else "404 Not Found"
+                connection.sendall(f"HTTP/1.1 {status}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n{body}".encode())
 
     def __exit__(self, *_):
         with socket.create_connection(self.socket.getsockname()) as last:
@@ -282,6 +287,21 @@ def test_a_renewal_whose_id_token_is_refused_keeps_the_new_refresh_token(home, b
             assert "the login for" in home.dayfly("whoami", code=None).stderr
             brief.fault()
             assert "#bob" in home.dayfly("whoami").stdout
+
+
+def test_what_a_service_or_a_provider_says_moves_no_terminal(home, devices):
+    service = {"/v1/login": {"issuer": devices.issuer, "clientId": "dayfly"}, "/v1/whoami": {"name": "bob\x1b[2J", "role": "write\x1b[2J"}}
+    with Listener(service) as listener:
+        out, said = sign_in(home, devices, "bob", "--server", listener.url)
+        assert "as bob" in out and "\x1b" not in out + said
+    with Server(home, config=configuration(devices)):
+        page = "https://id.example.com/"
+        for fault in {"user_code": "\x1b[2J"}, {"verification_uri": page + "\x1b[2J"}, {"verification_uri_complete": page + "\x7f"}:
+            devices.fault(code=fault)
+            answer = Login(home)
+            said = answer.end(answer.process.wait(timeout=DEADLINE))[1]
+            assert "control characters" in said and "code:" not in said and answer.process.returncode, said
+        devices.fault()
 
 
 def test_a_login_that_cannot_be_renewed_says_what_to_do(home, brief):

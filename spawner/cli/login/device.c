@@ -7,6 +7,7 @@
 #include <poll.h>
 
 #include "common/base/clock.h"
+#include "common/base/parse.h"
 #include "spawner/cli/cli.h"
 
 /* What RFC 8628 says where the provider says nothing, and what it adds at each slow_down. */
@@ -63,6 +64,12 @@ static int64_t between(int64_t low, int64_t value, int64_t high)
     return value < low ? low : value > high ? high : value;
 }
 
+/* A terminal is to show it, and a person to open it. */
+static bool is_page(const char *url)
+{
+    return df_url_is_safe(url) && !df_has_control(url);
+}
+
 static int read_code(const struct df_provider *p, const cJSON *answer, struct code *ret,
                      struct df_err *err)
 {
@@ -74,10 +81,11 @@ static int read_code(const struct df_provider *p, const cJSON *answer, struct co
         .interval_ms =
             1000 * between(1, df_json_int(answer, "interval", INTERVAL_S), INTERVAL_MAX_S),
         .expires_s = between(1, df_json_int(answer, "expires_in", EXPIRES_MAX_S), EXPIRES_MAX_S)};
-    if (!c.device || !c.user || !c.url || !df_url_is_safe(c.url) ||
-        (c.whole_url && !df_url_is_safe(c.whole_url)))
+    if (!c.device || !c.user || !c.url || df_has_control(c.user) || !is_page(c.url) ||
+        (c.whole_url && !is_page(c.whole_url)))
         return df_fail(err, DF_ERR_SYSTEM,
-                       "the OpenID provider %.200s gives no code with an https:// page to enter it",
+                       "the OpenID provider %.200s gives no code with an https:// page to enter "
+                       "it, or control characters in them",
                        df_provider_issuer(p));
     *ret = c;
     return 0;

@@ -101,6 +101,18 @@ static int revoke_tokens(struct df_provider *p, const cJSON *login, struct df_er
     return token ? df_provider_ask(p, "revocation_endpoint", form, NULL, err) : 0;
 }
 
+/* name, role: words of the service. */
+static int tell(const struct df_cli *cli, const char *name, const char *role, struct df_err *err)
+{
+    DF_BUF struct df_buf safe = DF_BUF_INIT(2 * DF_LIMIT_HTTP_RESPONSE);
+    DF_FREE char *text = df_strf("signed in to %s as %s, role %s\n", service_url(cli),
+                                 name ? name : "-", role ? role : "-");
+    if (df_check_alloc(text, err) < 0)
+        return -1;
+    df_text_safe(&safe, text, strlen(text));
+    return df_buf_check(&safe, err) < 0 ? -1 : df_cli_print(df_buf_str(&safe), err);
+}
+
 static int keep(const struct df_cli *cli, struct df_provider *p, const cJSON *login,
                 struct df_err *err)
 {
@@ -112,8 +124,7 @@ static int keep(const struct df_cli *cli, struct df_provider *p, const cJSON *lo
     }
     if (!df_str_empty(getenv("DAYFLY_TOKEN")))
         df_cli_note("DAYFLY_TOKEN is set in this shell: commands use it instead of this login");
-    return df_cli_printf(err, "signed in to %s as %s, role %s\n", service_url(cli),
-                         df_json_str(who, "name"), df_json_str(who, "role"));
+    return tell(cli, df_json_str(who, "name"), df_json_str(who, "role"), err);
 }
 
 int df_cmd_login(struct df_cli *cli, struct df_err *err)
