@@ -42,6 +42,14 @@ int df_random_hex(char *out, size_t n, struct df_err *err) DF_MUST_CHECK;
 /* A random (version 4) UUID, 36 characters and a NUL. */
 int df_uuid(char out[37], struct df_err *err) DF_MUST_CHECK;
 
+/* Seconds that somebody else named, in microseconds: from 0 to 30,000 years, so that a time can be
+ * added. */
+static inline int64_t df_seconds_us(int64_t seconds)
+{
+    const int64_t most = INT64_C(1000000000000);
+    return 1000000 * (seconds < 0 ? 0 : seconds > most ? most : seconds);
+}
+
 #define DF_TIME_LEN 28 /* "2026-11-21T08:50:01.123456Z" and the NUL */
 
 /* RFC 3339 in UTC with microseconds. Returns out. */

@@ -43,6 +43,6 @@ int df_oauth_take(const cJSON *answer, const char *what, struct df_token *t, str
         return df_fail(err, DF_ERR_SYSTEM, "%s: no access_token", what);
     if (life && df_parse_i64(life, 0, INT32_MAX, &life_s, err) < 0)
         return df_err_wrap(err, "%s: expires_in", what);
-    df_token_ends(t, df_real_us() + life_s * 1000000);
+    df_token_ends(t, df_real_us() + df_seconds_us(life_s));
     return df_str_set(&t->text, text, err);
 }

@@ -264,6 +264,20 @@ static void a_deadline_lies_that_far_ahead_and_never_behind(void **state)
     }
 }
 
+static void seconds_of_somebody_else_can_be_added_to_a_time(void **state)
+{
+    (void)state;
+    static const int64_t cases[][2] = {{-INT64_C(9007199254740991), 0},
+                                       {-1, 0},
+                                       {0, 0},
+                                       {3600, INT64_C(3600000000)},
+                                       {INT64_C(9007199254740991), INT64_C(1000000000000000000)},
+                                       {INT64_MAX, INT64_C(1000000000000000000)}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++)
+        assert_int_equal(df_seconds_us(cases[i][0]), cases[i][1]);
+    assert_true(df_real_us() + df_seconds_us(INT64_MAX) > df_real_us());
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -277,6 +291,7 @@ int main(void)
         cmocka_unit_test(random_hex_is_as_long_as_asked),
         cmocka_unit_test(another_clock_can_be_installed),
         cmocka_unit_test(the_monotonic_clock_does_not_go_back),
+        cmocka_unit_test(seconds_of_somebody_else_can_be_added_to_a_time),
         cmocka_unit_test(a_deadline_lies_that_far_ahead_and_never_behind),
     };
     return cmocka_run_group_tests_name("clock", tests, NULL, NULL);

@@ -15,6 +15,7 @@
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/token_cache.h"
+#include "common/oauth/oauth.h"
 
 enum { CALLERS = 8, LIFE_S = 3600, EARLY_S = 300, PAUSE_MS = 5000 };
 
@@ -269,6 +270,25 @@ static void what_fails_for_one_with_a_refused_token_fails_for_all(void **state)
         assert_string_equal(callers[i].err.message, "no answer to request 2");
 }
 
+static void a_life_of_any_length_ends_after_now(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *answer;
+        bool is_over; /* at once */
+    } cases[] = {{"{\"access_token\":\"a\",\"expires_in\":60}", false},
+                 {"{\"access_token\":\"a\",\"expires_in\":9007199254740991}", false},
+                 {"{\"access_token\":\"a\",\"expires_in\":9223372036855}", false},
+                 {"{\"access_token\":\"a\",\"expires_in\":-9007199254740991}", true}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_TOKEN t = {0};
+        DF_JSON cJSON *answer = cJSON_Parse(cases[i].answer);
+        assert_int_equal(df_oauth_take(answer, "x", &t, NULL), 0);
+        assert_int_equal(t.until_us <= now_us, cases[i].is_over);
+        assert_true(t.until_us >= now_us);
+    }
+}
+
 #define cache_test(f) cmocka_unit_test_setup_teardown(f, enter, leave)
 
 int main(void)
@@ -281,6 +301,7 @@ int main(void)
         cache_test(one_that_was_refused_is_forgotten_once),
         cache_test(a_renewal_keeps_it_while_the_service_is_away),
         cache_test(renewals_ask_at_most_once_in_a_while),
+        cache_test(a_life_of_any_length_ends_after_now),
         cache_test(many_callers_are_one_request),
         cache_test(what_fails_for_one_fails_for_all_who_wait_with_it),
         cache_test(what_fails_for_one_with_a_refused_token_fails_for_all),

@@ -148,8 +148,9 @@ static int64_t expires_us(const cJSON *login)
 {
     DF_JSON cJSON *claims = NULL;
     const char *token = df_json_str(login, "idToken");
-    return token && df_jwt_peek(token, &claims, NULL) == 0 ? df_json_int(claims, "exp", 0) * 1000000
-                                                           : -1;
+    return token && df_jwt_peek(token, &claims, NULL) == 0
+               ? df_seconds_us(df_json_int(claims, "exp", 0))
+               : -1;
 }
 
 /* *ret NULL: there is none that is good for a while. */
