@@ -30,6 +30,7 @@
 /* Audit trail in a cluster: beyond this the oldest entries are removed */
 #define DF_LIMIT_AUDIT_ENTRY (8 * DF_KIB) /* one entry: who, what, when */
 #define DF_LIMIT_AUDIT_ENTRIES 64         /* of one AuditTrail: rewritten with each of them */
+#define DF_LIMIT_AUDIT_CALLERS 64         /* whose refusals are counted apart */
 #define DF_LIMIT_AUDIT_TRAILS 320         /* twenty thousand entries, ten MiB in etcd */
 
 /* Metrics */

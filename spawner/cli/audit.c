@@ -71,7 +71,7 @@ static int check_file(const char *path, const unsigned char *key, cJSON **ret, s
 
 /* ---- what was found ---- */
 
-static int print_report(const cJSON *report, bool has_checked_signatures, struct df_err *err)
+static int print_report(const cJSON *report, bool has_checked_seals, struct df_err *err)
 {
     long long older = df_json_int(report, "older", 0);
     DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
@@ -91,8 +91,8 @@ static int print_report(const cJSON *report, bool has_checked_signatures, struct
     if (older)
         (void)df_buf_addf(&out, "Below the begin of the chain there %s %lld %s.\n",
                           older == 1 ? "is" : "are", older, older == 1 ? "entry" : "entries");
-    if (!has_checked_signatures)
-        (void)df_buf_adds(&out, "Signatures of checkpoints were not looked at: --key FILE does.\n");
+    if (!has_checked_seals)
+        (void)df_buf_adds(&out, "Seals were not looked at: --key FILE does.\n");
     return df_buf_check(&out, err) < 0 ? -1 : df_cli_print(df_buf_str(&out), err);
 }
 

@@ -9,15 +9,16 @@
 #include "spawner/http/problem.h"
 #include "spawner/http/server.h"
 
-/* Entries a second, so that nobody can fill the disk with what is refused. */
-enum { LOGINS = 1, REFUSALS = 10 };
+/* So many refusals have an entry in a minute, of each caller and of all logins, so that nobody can
+ * fill the disk, or in a cluster push the older entries out, with what is refused. */
+enum { REFUSALS = 30, MINUTE_MS = 60 * 1000 };
 
-/* Where the request comes from; "" if another replica has forwarded it, or it is not known. */
+/* The peer, which may be a proxy or another replica; "" if it is not known. */
 static const char *address_of(const struct df_request *req, char out[INET6_ADDRSTRLEN])
 {
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(req->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
-    const struct sockaddr *peer = info && !df_is_forwarded(req) ? info->client_addr : NULL;
+    const struct sockaddr *peer = info ? info->client_addr : NULL;
     const void *address = NULL;
     out[0] = '\0';
     if (peer && peer->sa_family == AF_INET)
@@ -35,7 +36,10 @@ static int fill_entry(cJSON *entry, const struct df_request *req, const char *ac
     return df_json_put(entry, err, DF_TIME("at", df_real_us()), DF_STR("actor", req->caller.name),
                        DF_STR("role", df_role_name(req->caller.role)),
                        DF_STR("address", *address ? address : NULL), DF_STR("action", action),
-                       DF_STR("kind", kind), DF_STR("name", name));
+                       DF_STR("kind", kind), DF_STR("name", name)) < 0
+               ? -1
+           : df_is_forwarded(req) ? df_json_put(entry, err, DF_BOOL("forwarded", true))
+                                  : 0;
 }
 
 static void store_entry(const struct df_request *req, const char *action, const char *kind,
@@ -49,16 +53,34 @@ static void store_entry(const struct df_request *req, const char *action, const 
         df_error("audit trail: %s", entry ? err.message : "out of memory");
 }
 
-/* True if this refusal is to be recorded. *ret_more: how many before it were not. */
-static bool is_due(struct df_api *a, struct df_audit_gate *gate, unsigned most, unsigned *ret_more)
+/* That of this caller; a new one takes the place of the one that has been quiet for longest. */
+static struct df_audit_gate *gate_of(struct df_api *a, const char *caller)
+{
+    struct df_audit_gate *oldest = &a->refusals[0];
+    for (size_t i = 0; i < DF_ARRAY_SIZE(a->refusals); i++) {
+        struct df_audit_gate *gate = &a->refusals[i];
+        if (gate->since_ms && df_streq(gate->caller, caller))
+            return gate;
+        if (gate->since_ms < oldest->since_ms)
+            oldest = gate;
+    }
+    *oldest = (struct df_audit_gate){0};
+    df_copy(oldest->caller, sizeof(oldest->caller), caller);
+    return oldest;
+}
+
+/* True if this refusal is to be recorded. *ret_more: how many before it were not. caller NULL: it
+ * is a login. */
+static bool is_due(struct df_api *a, const char *caller, unsigned *ret_more)
 {
     int64_t now = df_mono_ms();
     (void)pthread_mutex_lock(&a->lock);
-    if (!gate->since_ms || now - gate->since_ms >= 1000) {
+    struct df_audit_gate *gate = caller ? gate_of(a, caller) : &a->logins;
+    if (!gate->since_ms || now - gate->since_ms >= MINUTE_MS) {
         gate->since_ms = now;
         gate->noted = 0;
     }
-    bool due = gate->noted < most;
+    bool due = gate->noted < REFUSALS;
     *ret_more = gate->skipped;
     gate->noted += due;
     gate->skipped = due ? 0 : gate->skipped + 1;
@@ -67,8 +89,7 @@ static bool is_due(struct df_api *a, struct df_audit_gate *gate, unsigned most, 
 }
 
 struct refusal {
-    struct df_audit_gate *gate;
-    unsigned most; /* entries a second */
+    const char *caller; /* NULL: a login */
     const char *action, *kind, *name;
 };
 
@@ -76,7 +97,7 @@ static void note_refusal(const struct df_request *req, const struct refusal *r,
                          const struct df_err *why)
 {
     unsigned more = 0;
-    if (!is_due(req->api, r->gate, r->most, &more))
+    if (!is_due(req->api, r->caller, &more))
         return;
     char detail[sizeof(why->message) + 64];
     (void)snprintf(detail, sizeof(detail), "%s (and %u more before)", why->message, more);
@@ -87,14 +108,14 @@ static void refuse_login(const struct df_request *req, const struct df_err *why)
 {
     const char *path = req->route ? req->route->pattern : "";
     df_metric_add(req->api->refused, NULL, 1);
-    note_refusal(req, &(struct refusal){&req->api->logins, LOGINS, "login", "Path", path}, why);
+    note_refusal(req, &(struct refusal){NULL, "login", "Path", path}, why);
 }
 
 /* Also of what is not recorded when it is allowed: reading. */
 static void refuse_caller(const struct df_request *req, const char *action, const char *name,
                           const struct df_err *why)
 {
-    struct refusal r = {&req->api->refusals, REFUSALS, action, req->route->kind, name};
+    struct refusal r = {req->caller.name, action, req->route->kind, name};
     if (!action) {
         r.action = df_streq(req->route->method, "GET") ? "read" : "write";
         r.kind = "Path";
@@ -115,12 +136,11 @@ void df_audit_request(struct df_request *req, const struct df_response *res,
         refuse_login(req, why);
         return;
     }
-    if (status == 403 && req->route && !is_step) {
+    if (!req->route)
+        return;
+    if ((status == 403 && !is_step) || (action && status >= 400 && status < 500))
         refuse_caller(req, action, name, why);
-        return;
-    }
-    if (!action || !req->route)
-        return;
-    const char *outcome = status < 400 ? "done" : status < 500 ? "refused" : "failed";
-    store_entry(req, action, req->route->kind, name, outcome, why->message);
+    else if (action)
+        store_entry(req, action, req->route->kind, name, status < 400 ? "done" : "failed",
+                    why->message);
 }

@@ -33,10 +33,11 @@ struct df_api {
     unsigned in_flight;
     bool stopping;
     struct df_audit_gate {
-        int64_t since_ms; /* monotonic: a second began */
+        int64_t since_ms; /* monotonic: a minute began; 0: unused */
         unsigned noted;   /* in it */
         unsigned skipped; /* since then, or before, without an entry */
-    } logins, refusals;   /* what the audit trail has of 401 and 403 */
+        char caller[DF_LIMIT_CALLER + 1];
+    } logins, refusals[DF_LIMIT_AUDIT_CALLERS]; /* what the audit trail has of 401 and other 4xx */
 
     pthread_mutex_t keyed;   /* one POST with an Idempotency-Key at a time */
     pthread_mutex_t foreign; /* one body of a stranger as a tree at a time */

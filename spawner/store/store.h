@@ -229,7 +229,7 @@ static inline void df_store_unwatch(struct df_store *s, df_store_watcher fn, voi
     s->ops->unwatch(s, fn, arg);
 }
 
-/* From now on the store signs the checkpoints of its audit trail with this key, which is copied.
+/* From now on the store seals the entries of its audit trail with this key, which is copied.
  * Before other threads use the store. */
 static inline void df_store_sign_audit(struct df_store *s, const unsigned char key[DF_KEY_LEN])
 {

@@ -10,6 +10,7 @@ import threading
 import pytest
 
 from lib.dayfly import Server, wait_for
+from lib.trail import age
 
 MODULE = 'variable "n" { default = 0 }\nresource "terraform_data" "it" { input = var.n }\noutput "n" { value = "hunter2" }\n'
 
@@ -106,7 +107,7 @@ def test_a_trail_of_before_the_chain_gets_one_that_begins_with_an_entry(home):
     with Server(home) as server:
         secrets(home, "one", "two")
     with sqlite3.connect(server.data / "dayfly.db") as database:
-        database.execute("UPDATE audit SET body = json_remove(body, '$.hash', '$.sequence')")
+        database.execute("UPDATE audit SET body = json_remove(body, '$.hash', '$.sequence', '$.seal')")
         database.execute("DROP TABLE audit_words")
     with Server(home, data=server.data):
         secrets(home, "three")
@@ -119,21 +120,51 @@ def test_a_trail_of_before_the_chain_gets_one_that_begins_with_an_entry(home):
 def test_retention_cuts_at_a_checkpoint_that_only_this_service_can_sign(home):
     with Server(home) as server:
         secrets(home, "one", "two", "three")
-    with sqlite3.connect(server.data / "dayfly.db") as database:
-        database.execute("UPDATE audit SET body = json_set(body, '$.at', '2020-01-01T00:00:00.000000Z') WHERE id < 3")
+    age(server.data, "2020-01-01T00:00:00.000000Z", below=3)
     with Server(home, data=server.data, config="retention:\n  audit: 168h\n") as server:
         wait_for("old entries to go", lambda: len(server.get("/v1/audit")["items"]) == 2)
         cut, _ = entries(home)
         assert (cut["action"], cut["checkpoint"]["sequence"]) == ("remove", 2)
         file = home.directory / "trail.jsonl"
         file.write_text(home.dayfly("get", "audit", "-o", "jsonl").stdout)
-        assert "Signatures of checkpoints were not looked at" in verify(home, file)
-        assert "Signatures" not in verify(home, file, "--key", server.data / "key")
+        assert "Seals were not looked at" in verify(home, file)
+        assert "Seals" not in verify(home, file, "--key", server.data / "key")
         (home.directory / "other").write_text("0" * 64 + "\n")
-        assert "has not signed" in verify(home, file, "--key", home.directory / "other", code=1)
+        assert "does not have the seal" in verify(home, file, "--key", home.directory / "other", code=1)
         (home.directory / "none").write_text("key")
         assert "is no key" in home.dayfly("audit", "verify", file, "--key", home.directory / "none", code=3).stderr
         assert "--key is for a file" in home.dayfly("audit", "verify", "--key", file, code=3).stderr
+
+
+def test_what_was_edited_is_not_hidden_by_retention(home):
+    with Server(home) as server:
+        secrets(home, "one", "two", "three")
+    edit(server.data, "UPDATE audit SET body = json_set(body, '$.at', '2020-01-01T00:00:00.000000Z') WHERE id < 3")
+    with Server(home, data=server.data, config="retention:\n  audit: 168h\n") as server:
+        refused = home.dayfly("gc", code=None)
+        assert refused.returncode != 0 and "the audit trail is broken at entry 1, so the oldest entries stay" in refused.stderr
+        assert len(entries(home)) == 3 and "broken at entry 1" in verify(home, code=1)
+
+
+def test_refusals_are_counted_for_each_caller_and_have_a_limit(home, tmp_path):
+    made = {name: home.json("token", "create", "--name", name, "--role", role) for name, role in (("ann", "write"), ("bob", "write"), ("boss", "admin"))}
+    tokens = tmp_path / "tokens"
+    tokens.write_text("".join(f"{token['line']}\n" for token in made.values()))
+    tokens.chmod(0o600)
+    with Server(home, config=f"auth:\n  tokenFile: {tokens}\n") as server:
+        def ask(name, method, path, body=None):
+            return server.request(method, path, body, {"Authorization": f"Bearer {made[name]['token']}", "Dayfly-Forwarded": "1"})
+
+        def refused(name):
+            return [e for e in json.loads(ask("boss", "GET", f"/v1/audit?limit=1000&actor={name}")[2])["items"] if e["outcome"] == "refused"]
+
+        for _ in range(100):
+            assert ask("ann", "DELETE", "/v1/executors/nothing")[0] == 404
+            assert ask("ann", "POST", "/v1/executors", {"kind": "nonsense"})[0] in (400, 422)
+        assert ask("bob", "DELETE", "/v1/executors/nothing")[0] == 404
+        assert len(refused("ann")) == 30 and len(refused("bob")) == 1
+        entry, = refused("bob")  # whatever a client says of replicas
+        assert (entry["address"], entry["forwarded"]) == ("127.0.0.1", True)
 
 
 def test_an_exported_file_that_was_cut_or_edited_is_told(home, server):
@@ -155,6 +186,8 @@ def test_an_exported_file_that_was_cut_or_edited_is_told(home, server):
     assert "below entry 1, the first of the chain, comes 2" in check("".join(reversed(lines))).stdout
     assert "entry 1 was changed" in check(whole.replace('"one"', '"won"')).stdout
     assert "there is no entry" in check("").stdout
+    told = check(re.sub('"hash":"[0-9a-f]{64}"', lambda _: '"hash":"%s"' % (64 * r"\u001b"), whole))
+    assert "\x1b" not in told.stdout + told.stderr and "no hash" in told.stdout
     missing = home.dayfly("audit", "verify", home.directory / "nowhere", code=1)
     assert "nowhere" in missing.stderr
 

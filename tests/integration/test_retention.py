@@ -7,6 +7,7 @@ import time
 import uuid
 
 from lib.dayfly import DAYFLY, Server, wait_for
+from lib.trail import age
 
 MODULE = 'variable "n" { default = 0 }\nresource "terraform_data" "it" { input = var.n }\n'
 
@@ -270,11 +271,6 @@ def test_usage_counts_what_there_is_of_each_executor(home):
         wait_for("the first look", lambda: 'dayfly_stored_bytes{kind="states"}' in server.request("GET", "/metrics")[2].decode())
 
 
-def age_audit(server, days):
-    with sqlite3.connect(server.data / "dayfly.db") as database:
-        database.execute("UPDATE audit SET body = json_set(body, '$.at', ?)", (days_ago(days),))
-
-
 def test_the_audit_trail_ends_where_the_configuration_says_and_says_so(home):
     def trail(server):
         return [(e["action"], e["kind"]) for e in server.get("/v1/audit")["items"]]
@@ -283,11 +279,11 @@ def test_the_audit_trail_ends_where_the_configuration_says_and_says_so(home):
         provision(home)
         home.dayfly("gc")
         assert len(trail(server)) == 4, "younger than a week"
-    age_audit(server, 8)
+    age(server.data, days_ago(8))
     with serve(home, audit="240h") as server:  # ten days
         provision(home)
         assert "audit" not in home.dayfly("gc").stdout and len(trail(server)) > 3
-    age_audit(server, 8)
+    age(server.data, days_ago(8))
     with serve(home, audit="168h") as server:
         wait_for("old entries to go", lambda: trail(server) == [("remove", "Audit")])
         assert "entries, as retention.audit" in server.get("/v1/audit")["items"][0]["detail"]

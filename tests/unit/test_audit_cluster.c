@@ -215,6 +215,48 @@ static void a_full_trail_is_cut_at_a_signed_checkpoint(void **state)
     assert_string_equal(df_json_str(all->child, "action"), "remove");
 }
 
+static void edit_entry(struct cluster *c, const char *name, int n)
+{
+    const struct df_kube_resource resource = {"dayfly.dev", "v1alpha1", "audittrails"};
+    const struct df_kube_at at = {.resource = &resource, .name_space = "build", .name = name};
+    DF_JSON cJSON *object = NULL;
+    assert_int_equal(df_kube_get(c->kube, &at, &object, NULL), 0);
+    const cJSON *item = cJSON_GetArrayItem(df_json_at(object, "entries"), n);
+    cJSON *entry = cJSON_GetObjectItemCaseSensitive(item, "entry");
+    assert_int_equal(df_json_set_str(entry, "actor", "eve", NULL), 0);
+    assert_int_equal(df_kube_update(c->kube, &at, object, NULL, NULL), 0);
+}
+
+static void what_was_edited_in_a_full_trail_is_not_removed(void **state)
+{
+    struct cluster *c = *state;
+    for (int i = 0; i < DF_LIMIT_AUDIT_TRAILS - 2; i++) {
+        DF_FREE char *name = df_strf("audit-other-%03d", i);
+        put(c, name, "[]");
+    }
+    note_many(c->one, "one", 127); /* with the begin of the chain: two resources */
+    edit_entry(c, "audit-chain-000000000001", 9);
+    DF_JSON cJSON *entry = df_json_object(DF_STR("actor", "last"));
+    struct df_err err = {0};
+    assert_int_equal(df_audit_add(c->one, entry, key, &err), -1);
+    if (!strstr(err.message, "entry 10 was changed"))
+        fail_msg("%s", err.message);
+    DF_JSON cJSON *report = checked(c->two, 1000);
+    assert_int_equal(df_json_int(report, "broken.sequence", 0), 10);
+    assert_int_equal(df_json_int(report, "entries", 0), 129);
+}
+
+static void what_replicas_write_has_seals(void **state)
+{
+    struct cluster *c = *state;
+    note_many(c->one, "one", 3);
+    DF_JSON cJSON *entry = df_json_object(DF_STR("actor", "eve"));
+    assert_int_equal(df_audit_add(c->two, entry, NULL, NULL), 0);
+    note(c->one, "one");
+    DF_JSON cJSON *report = checked(c->one, 100);
+    assert_int_equal(df_json_int(report, "broken.sequence", 0), 4);
+}
+
 #define WITH(f) cmocka_unit_test_setup_teardown(f, enter, leave)
 
 int main(void)
@@ -226,6 +268,8 @@ int main(void)
         WITH(a_resource_that_was_deleted_leaves_a_hole_that_is_found),
         WITH(the_newest_resource_is_missed_if_it_was_deleted),
         WITH(a_full_trail_is_cut_at_a_signed_checkpoint),
+        WITH(what_was_edited_in_a_full_trail_is_not_removed),
+        WITH(what_replicas_write_has_seals),
     };
     return cmocka_run_group_tests_name("audit_cluster", tests, NULL, NULL);
 }

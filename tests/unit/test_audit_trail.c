@@ -146,11 +146,12 @@ static void entries_are_links_of_one_chain_also_after_a_restart(void **state)
     assert_string_equal(df_json_str(report, "newest.hash"), df_json_str(all->child, "hash"));
 }
 
-static const struct {
+struct edit {
     const char *sql;
     int64_t sequence;
     const char *words;
-} edits[] = {
+};
+static const struct edit edits[] = {
     {"UPDATE audit SET body = replace(body, 'ann', 'eve') WHERE id = 4", 4, "was changed"},
     {"UPDATE audit SET body = replace(body, 'two', 'ten') WHERE id = 1", 1, "was changed"},
     {"UPDATE audit SET body = replace(body, 'two', 'ten') WHERE id IN (2, 5)", 2, "was changed"},
@@ -161,6 +162,11 @@ static const struct {
     {"UPDATE audit SET body = json_remove(body, '$.hash') WHERE id = 3", 3, "no hash"},
     {"UPDATE audit SET body = 'nonsense' WHERE id = 5", 5, "no hash"},
     {"UPDATE audit SET body = json_set(body, '$.hash', 'nonsense') WHERE id = 6", 1, "newest"},
+    {"UPDATE audit SET body = json_set(body, '$.hash', upper(body ->> '$.hash')) WHERE id = 6", 1,
+     "newest"},
+    {"UPDATE audit SET body = json_remove(body, '$.seal') WHERE id = 6", 6, "the seal of this"},
+    {"UPDATE audit SET body = json_remove(body, '$.seal') WHERE id IN (3, 5)", 3, "the seal"},
+    {"UPDATE audit SET body = json_set(body, '$.seal', '00') WHERE id = 1", 1, "the seal"},
     {"DELETE FROM audit", 1, "there is no entry"},
     {"INSERT INTO audit SELECT 7, body FROM audit WHERE id = 1", 1, "below entry 1, the first"},
     {"UPDATE audit SET id = -id", 1, "below entry 1, the first of the chain, comes 2"},
@@ -191,6 +197,82 @@ static void a_service_with_a_damaged_entry_starts_and_goes_on(void **state)
     STORE *again = opened(*state);
     note(again, 3);
     assert_broken(again, 1, "no hash");
+}
+
+/* Computes the hashes from this entry on anew, as whoever has no key can. */
+static void rewrite(const char *dir, struct df_store *s, int64_t from)
+{
+    DF_JSON cJSON *all = trail(s);
+    struct df_audit_place last = {0};
+    for (int i = cJSON_GetArraySize(all) - 1; i >= 0; i--) {
+        cJSON *entry = cJSON_GetArrayItem(all, i);
+        if (df_json_int(entry, "sequence", 0) < from) {
+            last = df_audit_place_of(entry);
+            continue;
+        }
+        assert_int_equal(df_json_set_str(entry, "actor", "eve", NULL), 0);
+        assert_int_equal(df_audit_link(entry, &last, NULL, NULL), 0);
+        DF_FREE char *text = df_json_print(entry);
+        DF_FREE char *sql =
+            df_strf("UPDATE audit SET body = '%s' WHERE id = %lld", text, (long long)last.sequence);
+        execute(dir, sql);
+    }
+}
+
+static void whoever_has_no_key_cannot_compute_the_chain_anew(void **state)
+{
+    STORE *s = opened(*state);
+    note_many(s, 6);
+    rewrite(*state, s, 4);
+    assert_broken(s, 4, "entry 4 does not have the seal of this service");
+    DF_JSON cJSON *all = trail(s), *without = checked(all, NULL);
+    assert_true(df_json_bool(without, "verified", false));
+}
+
+static void what_was_done_to_the_newest_entry_begins_no_new_chain(void **state)
+{
+    static const struct edit newest[] = {
+        {"UPDATE audit SET body = json_remove(body, '$.hash') WHERE id = 3", 3, "no hash"},
+        {"UPDATE audit SET body = json_remove(body, '$.hash', '$.sequence') WHERE id = 3", 3,
+         "no hash"},
+        {"UPDATE audit SET body = json_set(body, '$.hash', 'x') WHERE id = 3", 3, "no hash"},
+        {"UPDATE audit SET body = 'nonsense' WHERE id = 3", 3, "no hash"},
+        {"UPDATE audit SET body = json_remove(body, '$.hash')", 3, "no hash"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(newest); i++) {
+        DF_FREE char *dir = df_strf("%s/%zu", (char *)*state, i);
+        assert_int_equal(mkdir(dir, 0700), 0);
+        STORE *s = opened(dir);
+        note_many(s, 3);
+        execute(dir, newest[i].sql);
+        note(s, 4);
+        assert_broken(s, newest[i].sequence, newest[i].words);
+        DF_JSON cJSON *all = trail(s);
+        assert_int_equal(cJSON_GetArraySize(all), 4);
+    }
+}
+
+static void note_restore(struct df_store *s, const char *kind)
+{
+    DF_JSON cJSON *entry = df_json_object(DF_TIME("at", minute(9)), DF_STR("action", "restore"),
+                                          DF_STR("kind", kind), DF_STR("name", "now"));
+    assert_int_equal(df_store_audit(s, entry, NULL), 0);
+}
+
+static void a_restore_without_a_key_leaves_a_chain_that_holds(void **state)
+{
+    STORE *s = opened(*state);
+    note_many(s, 2);
+    s->signs = false;
+    note_restore(s, "Backup");
+    s->signs = true;
+    note(s, 3);
+    assert_holds(s, 4);
+    s->signs = false;
+    note_restore(s, "Run");
+    s->signs = true;
+    note(s, 4);
+    assert_broken(s, 5, "the seal");
 }
 
 static void *note_ten(void *arg)
@@ -256,7 +338,7 @@ static void the_chain_of_an_old_trail_begins_with_an_entry_that_says_so(void **s
     assert_int_equal(df_json_int(begin, "sequence", 0), 3);
     assert_int_equal(df_json_int(begin, "checkpoint.sequence", 0), 2);
     DF_JSON cJSON *forged = checked(all, other_key);
-    assert_report_broken(forged, 3, "has not signed");
+    assert_report_broken(forged, 3, "the seal");
     DF_JSON cJSON *without = checked(all, NULL);
     assert_true(df_json_bool(without, "verified", false));
 }
@@ -278,7 +360,9 @@ static int64_t prune(struct df_store *s, int64_t before_us, bool dry_run)
 {
     int64_t count = -1;
     const struct df_audit_limits limits = {.before_us = before_us};
-    assert_int_equal(df_store_audit_prune(s, &limits, dry_run, &count, NULL), 0);
+    struct df_err err = {0};
+    if (df_store_audit_prune(s, &limits, dry_run, &count, &err) < 0)
+        fail_msg("%s", err.message);
     return count;
 }
 
@@ -316,11 +400,103 @@ static void what_is_below_a_checkpoint_may_still_be_there(void **state)
     note_many(s, 5);
     DF_JSON cJSON *all = trail(s), *cut = NULL;
     const struct df_audit_place place = df_audit_place_of(cJSON_GetArrayItem(all, 3));
-    assert_int_equal(df_audit_cut(&place, 2, key, &cut, NULL), 0);
+    assert_int_equal(df_audit_cut(&place, 2, &cut, NULL), 0);
     assert_int_equal(df_store_audit(s, cut, NULL), 0);
     DF_JSON cJSON *report = verified(s);
     assert_true(df_json_bool(report, "verified", false));
     assert_int_equal(df_json_int(report, "older", 0), 2);
+}
+
+/* What is below a cut, after a crash, is still checked. */
+static void nothing_can_be_put_below_a_cut(void **state)
+{
+    static const struct edit below[] = {
+        {"INSERT INTO audit VALUES (0, '{}')", 0, "no hash"},
+        {"INSERT INTO audit SELECT 1, json_set(body, '$.sequence', 1) FROM audit WHERE id = 3", 1,
+         "the seal"},
+        {"INSERT INTO audit SELECT 2, json_set(body, '$.sequence', 2) FROM audit WHERE id = 3", 2,
+         "the seal"},
+        {"INSERT INTO audit SELECT 2, json_set(body, '$.sequence', 2, '$.hash', (SELECT body ->> "
+         "'$.checkpoint.hash' FROM audit WHERE id = 6)) FROM audit WHERE id = 3",
+         2, "the seal"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(below); i++) {
+        DF_FREE char *dir = df_strf("%s/%zu", (char *)*state, i);
+        assert_int_equal(mkdir(dir, 0700), 0);
+        STORE *s = opened(dir);
+        note_many(s, 5);
+        assert_int_equal(prune(s, minute(3), false), 2);
+        assert_holds(s, 4);
+        execute(dir, below[i].sql);
+        assert_broken(s, below[i].sequence ? below[i].sequence : 2, below[i].words);
+    }
+}
+
+static void assert_keeps(struct df_store *s, int64_t before_us, const char *words)
+{
+    int64_t count = -1;
+    const struct df_audit_limits limits = {.before_us = before_us};
+    struct df_err err = {0};
+    DF_JSON cJSON *before = trail(s);
+    assert_int_equal(df_store_audit_prune(s, &limits, false, &count, &err), -1);
+    if (!strstr(err.message, words))
+        fail_msg("%s", err.message);
+    DF_JSON cJSON *after = trail(s);
+    assert_true(cJSON_Compare(before, after, true));
+}
+
+static void what_was_edited_is_not_removed(void **state)
+{
+    static const struct edit old[] = {
+        {"UPDATE audit SET body = json_set(body, '$.at', '2020-01-01T00:00:00.000000Z')"
+         " WHERE id = 3",
+         3, "entry 3 was changed"},
+        {"UPDATE audit SET body = json_set(body, '$.at', '2020-01-01T00:00:00.000000Z')"
+         " WHERE id > 2",
+         3, "entry 3 was changed"},
+        {"DELETE FROM audit WHERE id = 2", 2, "entry 2 is missing: before 3 comes 1"},
+        {"DELETE FROM audit WHERE id = 1", 1, "entry 1 is missing"},
+        {"UPDATE audit SET body = json_remove(body, '$.seal') WHERE id = 2", 2, "the seal"},
+        {"UPDATE audit SET body = json_remove(body, '$.hash', '$.sequence', '$.seal') WHERE id < 4",
+         3, "no hash"},
+        {"UPDATE audit SET body = json_set(body, '$.checkpoint', json_object('sequence', 3, 'hash',"
+         " (SELECT body ->> '$.hash' FROM audit WHERE id = 3))) WHERE id = 9",
+         9, "entry 9"},
+    };
+    for (size_t i = 0; i < DF_ARRAY_SIZE(old); i++) {
+        DF_FREE char *dir = df_strf("%s/%zu", (char *)*state, i);
+        assert_int_equal(mkdir(dir, 0700), 0);
+        STORE *s = opened(dir);
+        note_many(s, 9);
+        execute(dir, old[i].sql);
+        assert_keeps(s, minute(4), old[i].words);
+        note(s, 10);
+        assert_broken(s, old[i].sequence, old[i].words);
+    }
+}
+
+static void what_follows_a_cut_is_not_removed_if_it_was_edited(void **state)
+{
+    STORE *s = opened(*state);
+    note_many(s, 9);
+    assert_int_equal(prune(s, minute(4), false), 3);
+    execute(*state, "DELETE FROM audit WHERE id = 4");
+    assert_keeps(s, minute(6), "entry 4 is missing");
+}
+
+static void entries_without_hashes_are_removed(void **state)
+{
+    STORE *s = opened(*state);
+    execute(*state, OLD_ROWS ",('{\"at\":\"2026-01-03T00:00:00.000000Z\",\"actor\":\"old\"}')");
+    assert_int_equal(prune(s, INT64_C(1767312000000000), false), 1); /* 2026-01-02 */
+    DF_JSON cJSON *all = trail(s);
+    assert_int_equal(cJSON_GetArraySize(all), 4);
+    note(s, 1);
+    assert_holds(s, 3);
+    assert_int_equal(prune(s, minute(0), false), 2);
+    assert_holds(s, 4);
+    assert_int_equal(prune(s, minute(10000000), false), 4);
+    assert_holds(s, 1);
 }
 
 static void whoever_has_no_key_cannot_cut(void **state)
@@ -328,11 +504,12 @@ static void whoever_has_no_key_cannot_cut(void **state)
     STORE *s = opened(*state);
     note_many(s, 5);
     df_store_sign_audit(s, other_key);
-    assert_int_equal(prune(s, minute(4), false), 3);
-    assert_broken(s, 6, "has not signed");
+    assert_keeps(s, minute(4), "the seal");
     s->signs = false;
-    assert_int_equal(prune(s, minute(5), false), 1);
-    assert_broken(s, 7, "has not signed");
+    assert_int_equal(prune(s, minute(4), false), 3);
+    s->signs = true;
+    df_store_sign_audit(s, key);
+    assert_broken(s, 6, "the seal");
 }
 
 /* ---- what can be asked for ---- */
@@ -407,6 +584,32 @@ static void each_filter_finds_its_entries_page_by_page(void **state)
     }
 }
 
+static void filters_find_what_the_entries_say_after_a_restart(void **state)
+{
+    static const char *const edits_of_words[] = {
+        "UPDATE audit_words SET actor = 'eve' WHERE id = 2",
+        "UPDATE audit_words SET actor = NULL WHERE id = 2",
+        "UPDATE audit_words SET at = '2020', id = 2 WHERE id = 2",
+        "DELETE FROM audit_words WHERE id = 2",
+        "DELETE FROM audit_words",
+        "INSERT INTO audit_words (at, id, actor) VALUES ('2020', 2, 'ann')",
+        "DROP TABLE audit_words",
+    };
+    struct df_audit_filter f = {0};
+    assert_int_equal(df_audit_filter_set(&f, "actor", "ann", NULL), 0);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(edits_of_words); i++) {
+        DF_FREE char *dir = df_strf("%s/%zu", (char *)*state, i);
+        assert_int_equal(mkdir(dir, 0700), 0);
+        struct df_store *s = opened(dir);
+        note_many(s, 3);
+        df_store_close(s);
+        execute(dir, edits_of_words[i]);
+        STORE *again = opened(dir);
+        DF_FREE char *names = found(again, &f, 10);
+        assert_string_equal(names, "3 2 1");
+    }
+}
+
 static void one_entry_among_many_is_found(void **state)
 {
     STORE *s = opened(*state);
@@ -457,6 +660,9 @@ int main(void)
         scratch_test(entries_are_links_of_one_chain_also_after_a_restart),
         scratch_test(whatever_is_done_to_the_rows_is_found_and_named),
         scratch_test(a_service_with_a_damaged_entry_starts_and_goes_on),
+        scratch_test(whoever_has_no_key_cannot_compute_the_chain_anew),
+        scratch_test(what_was_done_to_the_newest_entry_begins_no_new_chain),
+        scratch_test(a_restore_without_a_key_leaves_a_chain_that_holds),
         scratch_test(writers_at_once_make_one_chain),
         scratch_test(a_writer_killed_in_the_middle_leaves_a_whole_chain),
         scratch_test(the_chain_of_an_old_trail_begins_with_an_entry_that_says_so),
@@ -464,8 +670,13 @@ int main(void)
         scratch_test(retention_cuts_at_a_signed_checkpoint),
         scratch_test(a_trail_that_went_as_a_whole_goes_on_behind_its_checkpoint),
         scratch_test(what_is_below_a_checkpoint_may_still_be_there),
+        scratch_test(nothing_can_be_put_below_a_cut),
+        scratch_test(what_was_edited_is_not_removed),
+        scratch_test(what_follows_a_cut_is_not_removed_if_it_was_edited),
+        scratch_test(entries_without_hashes_are_removed),
         scratch_test(whoever_has_no_key_cannot_cut),
         scratch_test(each_filter_finds_its_entries_page_by_page),
+        scratch_test(filters_find_what_the_entries_say_after_a_restart),
         scratch_test(one_entry_among_many_is_found),
         scratch_test(a_filter_that_no_entry_can_have_is_refused),
     };

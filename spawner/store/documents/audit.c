@@ -160,12 +160,12 @@ static int find_open(struct df_audit *a, bool *ret_begins, struct df_err *err)
 }
 
 static int append_link(cJSON *trail, const cJSON *entry, struct df_audit_place *last,
-                       struct df_err *err)
+                       const unsigned char *key, struct df_err *err)
 {
     cJSON *entries = df_json_array_at(trail, "entries"), *item = cJSON_CreateObject();
     DF_JSON cJSON *link = cJSON_Duplicate(entry, true);
     if (df_json_append(entries, item, err) < 0 || df_check_alloc(link, err) < 0 ||
-        df_audit_link(link, last, err) < 0)
+        df_audit_link(link, last, key, err) < 0)
         return -1;
     DF_FREE char *id = df_strf("%lld", (long long)(CHAIN_IDS + last->sequence));
     return df_json_put(item, err, DF_STR_ALLOC("id", id), DF_ITEM("entry", DF_TAKE(link)));
@@ -217,9 +217,9 @@ static int try_once(struct df_audit *a, struct addition *add, struct df_err *err
     struct df_audit_place last = a->last;
     DF_JSON cJSON *trail = add->is_new ? new_trail(a) : cJSON_Duplicate(a->open, true);
     if (df_check_alloc(trail, err) < 0 ||
-        (begins && (df_audit_cut(&last, 0, add->key, &begin, err) < 0 ||
-                    append_link(trail, begin, &last, err) < 0)) ||
-        append_link(trail, add->entry, &last, err) < 0)
+        (begins && (df_audit_cut(&last, 0, &begin, err) < 0 ||
+                    append_link(trail, begin, &last, add->key, err) < 0)) ||
+        append_link(trail, add->entry, &last, add->key, err) < 0)
         return -1;
     int result = write_trail(a, trail, add->is_new, &answer, &why);
     if (result == 0) {
@@ -244,6 +244,45 @@ static int add_link(struct df_audit *a, struct addition *add, struct df_err *err
 
 /* ---- removing the oldest --------------------------------------------------------------------- */
 
+/* Looks for the newest checkpoint: as a rule it is in one of the newest resources. */
+static int take_checkpoint(struct df_audit *a, const struct df_strs *names,
+                           struct df_audit_check *check, struct df_err *err)
+{
+    for (size_t i = names->len; i-- > 0;) {
+        DF_JSON cJSON *trail = NULL;
+        if (first_of(names->items[i]) && find_trail(a, names->items[i], &trail, err) < 0)
+            return -1;
+        const cJSON *entries = df_json_at(trail, "entries");
+        for (int n = cJSON_GetArraySize(entries); n-- > 0;) {
+            const cJSON *entry = df_json_at(cJSON_GetArrayItem(entries, n), "entry");
+            if (df_json_at(entry, "checkpoint"))
+                return df_audit_check_cut(check, entry, err);
+        }
+    }
+    return 0;
+}
+
+/* Fails if what is to go is no whole end of the chain: a checkpoint would hide that. */
+static int check_going(struct df_audit *a, const struct df_strs *names, size_t going,
+                       const unsigned char *key, struct df_err *err)
+{
+    DF_AUDIT_CHECK check = {.key = key};
+    if (take_checkpoint(a, names, &check, err) < 0)
+        return -1;
+    for (size_t i = going; i-- > 0;) {
+        DF_JSON cJSON *trail = NULL;
+        if (first_of(names->items[i]) && find_trail(a, names->items[i], &trail, err) < 0)
+            return -1;
+        const cJSON *entries = df_json_at(trail, "entries");
+        for (int n = cJSON_GetArraySize(entries); n-- > 0;)
+            if (df_audit_check_next(&check, df_json_at(cJSON_GetArrayItem(entries, n), "entry"),
+                                    err) < 0)
+                return -1;
+    }
+    df_audit_check_end(&check);
+    return check.broken ? df_audit_fail_cut(&check, err) : 0;
+}
+
 /* The checkpoint first: the chain begins behind what goes. */
 static int note_cut(struct df_audit *a, const struct df_strs *names, size_t going,
                     const unsigned char *key, struct df_err *err)
@@ -259,7 +298,8 @@ static int note_cut(struct df_audit *a, const struct df_strs *names, size_t goin
     const struct df_audit_place cut = last_of(trail);
     if (!cut.sequence) /* it is gone already, or none of ours */
         return 0;
-    if (df_audit_cut(&cut, cut.sequence - first + 1, key, &entry, err) < 0)
+    if (check_going(a, names, going, key, err) < 0 ||
+        df_audit_cut(&cut, cut.sequence - first + 1, &entry, err) < 0)
         return -1;
     return add_link(a, &(struct addition){entry, key, false}, err);
 }

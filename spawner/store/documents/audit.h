@@ -22,7 +22,7 @@ int df_audit_open(struct df_kube *k, const char *group, const char *name_space,
                   struct df_audit **ret, struct df_err *err) DF_MUST_CHECK;
 void df_audit_close(struct df_audit *a); /* NULL is fine */
 
-/* See df_store_audit() and df_store_audit_list(). key: that of the signatures, or NULL. */
+/* See df_store_audit() and df_store_audit_list(). key: that of the seals, or NULL. */
 int df_audit_add(struct df_audit *a, const cJSON *entry, const unsigned char *key,
                  struct df_err *err) DF_MUST_CHECK;
 int df_audit_list(struct df_audit *a, const struct df_audit_filter *filter, const char *cursor,

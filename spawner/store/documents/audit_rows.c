@@ -14,11 +14,7 @@
 /* Of a row that begins with id and hash. */
 static struct df_audit_place place_of(sqlite3_stmt *q)
 {
-    struct df_audit_place place = {.sequence = sqlite3_column_int64(q, 0)};
-    const char *hash = (const char *)sqlite3_column_text(q, 1);
-    if (hash && strlen(hash) == DF_SHA256_HEX - 1)
-        memcpy(place.hash, hash, DF_SHA256_HEX);
-    return place;
+    return df_audit_place_at(sqlite3_column_int64(q, 0), (const char *)sqlite3_column_text(q, 1));
 }
 
 /* ---- adding --------------------------------------------------------------------------------- */
@@ -55,9 +51,9 @@ static int insert(struct df_db *db, int64_t id, const cJSON *entry, struct df_er
 }
 
 static int insert_link(struct df_db *db, cJSON *entry, struct df_audit_place *last,
-                       struct df_err *err)
+                       const unsigned char *key, struct df_err *err)
 {
-    return df_check_alloc(entry, err) < 0 || df_audit_link(entry, last, err) < 0
+    return df_check_alloc(entry, err) < 0 || df_audit_link(entry, last, key, err) < 0
                ? -1
                : insert(db, last->sequence, entry, err);
 }
@@ -66,24 +62,40 @@ static int begin_chain(struct df_db *db, const unsigned char *key, struct df_aud
                        struct df_err *err)
 {
     DF_JSON cJSON *entry = NULL;
-    if (df_audit_cut(last, 0, key, &entry, err) < 0)
+    if (df_audit_cut(last, 0, &entry, err) < 0)
         return -1;
-    return insert_link(db, entry, last, err);
+    return insert_link(db, entry, last, key, err);
+}
+
+/* A trail with one entry of a chain is none of before the chain, whatever was done to the newest. */
+static int is_unchained(struct df_db *db, const struct df_audit_place *last, bool *ret,
+                        struct df_err *err)
+{
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    bool row = last->hash[0] || !last->sequence;
+    if (!row && (df_db_query(db,
+                             "SELECT 1 FROM audit WHERE ifnull(" MEMBER("hash") ", " MEMBER(
+                                 "sequence") ") IS NOT NULL LIMIT 1",
+                             NULL, &q, err) < 0 ||
+                 df_db_step(db, q, &row, err) < 0))
+        return -1;
+    *ret = !row;
+    return 0;
 }
 
 int df_audit_rows_add(struct df_db *db, void *arg, struct df_err *err)
 {
     const struct df_audit_addition *a = arg;
     struct df_audit_place last;
-    if (read_last(db, &last, err) < 0)
+    bool unchained = false;
+    if (read_last(db, &last, err) < 0 || is_unchained(db, &last, &unchained, err) < 0)
         return -1;
-    bool is_unchained = last.sequence && !last.hash[0];
-    if (is_unchained && !a->key)
+    if (unchained && !a->key)
         return insert(db, last.sequence + 1, a->entry, err);
-    if (is_unchained && begin_chain(db, a->key, &last, err) < 0)
+    if (unchained && begin_chain(db, a->key, &last, err) < 0)
         return -1;
     DF_JSON cJSON *entry = cJSON_Duplicate(a->entry, true);
-    return insert_link(db, entry, &last, err);
+    return insert_link(db, entry, &last, a->key, err);
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */
@@ -230,18 +242,78 @@ static int first_kept(struct df_db *db, const struct df_audit_limits *limits, in
     return 0;
 }
 
-int df_audit_rows_find_cut(struct df_db *db, const struct df_audit_limits *limits,
-                           struct df_audit_place *ret, int64_t *ret_count, struct df_err *err)
+/* Of those whose entries were removed before the begin of the chain, none tells where it begins. */
+static const char find_checkpoint[] =
+    "SELECT id, body FROM audit WHERE " MEMBER("checkpoint.hash") " > '' OR (" MEMBER(
+        "checkpoint.hash") " = '' AND " MEMBER("action") " = 'begin') ORDER BY id DESC LIMIT 1";
+
+/* *ret_begins: there is a checkpoint, and it is in *check. */
+static int take_checkpoint(struct df_db *db, struct df_audit_check *check, bool *ret_begins,
+                           struct df_err *err)
 {
     DF_DB_STMT sqlite3_stmt *q = NULL;
+    DF_JSON cJSON *entry = NULL;
+    if (df_db_query(db, find_checkpoint, NULL, &q, err) < 0 ||
+        df_db_step(db, q, ret_begins, err) < 0)
+        return -1;
+    if (!*ret_begins)
+        return 0;
+    return read_row(q, &entry, err) < 0 ? -1 : df_audit_check_cut(check, entry, err);
+}
+
+static int check_rows(struct df_db *db, struct df_audit_check *check, int64_t up_to,
+                      struct df_err *err)
+{
+    for (int64_t before = up_to + 1; before;) {
+        DF_JSON cJSON *page = cJSON_CreateArray();
+        const cJSON *entry;
+        if (df_check_alloc(page, err) < 0 ||
+            df_audit_rows_list(db, NULL, before, 1000, page, &before, err) < 0)
+            return -1;
+        cJSON_ArrayForEach (entry, page)
+            if (df_audit_check_next(check, entry, err) < 0)
+                return -1;
+    }
+    df_audit_check_end(check);
+    return 0;
+}
+
+/* Fails if what is to go is no whole end of the chain: a checkpoint would hide that. */
+static int check_cut(struct df_db *db, const struct df_audit_place *cut, const unsigned char *key,
+                     struct df_err *err)
+{
+    DF_AUDIT_CHECK check = {.key = key};
+    struct df_audit_place last;
+    bool begins = false, unchained = false;
+    if (take_checkpoint(db, &check, &begins, err) < 0 || read_last(db, &last, err) < 0 ||
+        (!begins && is_unchained(db, &last, &unchained, err) < 0))
+        return -1;
+    bool is_cut_already = begins && cut->sequence <= check.begin.sequence;
+    if (!unchained && !is_cut_already && check_rows(db, &check, cut->sequence, err) < 0)
+        return -1;
+    return check.broken ? df_audit_fail_cut(&check, err) : 0;
+}
+
+int df_audit_rows_find_cut(struct df_db *db, const struct df_audit_limits *limits,
+                           const unsigned char *key, struct df_audit_place *ret, int64_t *ret_count,
+                           struct df_err *err)
+{
+    DF_DB_STMT sqlite3_stmt *q = NULL;
+    struct df_audit_place cut;
     int64_t kept = 0;
     bool row = false;
+    *ret_count = 0;
     if (first_kept(db, limits, &kept, err) < 0 ||
         df_db_query(db, find_last_before, DF_DB_ARGS(DF_DB_I(kept)), &q, err) < 0 ||
         df_db_step(db, q, &row, err) < 0)
         return -1;
-    *ret = row ? place_of(q) : (struct df_audit_place){0};
-    *ret_count = row ? sqlite3_column_int64(q, 2) : 0;
+    if (!row)
+        return 0;
+    cut = place_of(q);
+    if (check_cut(db, &cut, key, err) < 0)
+        return -1;
+    *ret = cut;
+    *ret_count = sqlite3_column_int64(q, 2);
     return 0;
 }
 

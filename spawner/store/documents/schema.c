@@ -21,6 +21,14 @@ const char df_db_schema[] =
 const char df_db_secret_uses[] =
     "CREATE TABLE IF NOT EXISTS secret_uses (name TEXT PRIMARY KEY, body TEXT NOT NULL)";
 
+/* NULL if the row is damaged. */
+#define MEMBER(name) "CASE WHEN json_valid(body) THEN json_extract(body, '$." name "') END"
+#define WORD(name) ", " MEMBER(name) " AS " name
+/* clang-format off */
+#define WORDS "SELECT ifnull(" MEMBER("at") ", '') AS at, id" \
+              WORD("name") WORD("actor") WORD("action") WORD("kind") WORD("outcome") " FROM audit"
+/* clang-format on */
+
 const char df_db_audit_words[] =
     "CREATE TABLE IF NOT EXISTS audit_words (at TEXT NOT NULL, id INTEGER NOT NULL, name TEXT,"
     " actor TEXT, action TEXT, kind TEXT, outcome TEXT, PRIMARY KEY (at, id)) WITHOUT ROWID;"
@@ -29,8 +37,10 @@ const char df_db_audit_words[] =
     "CREATE INDEX IF NOT EXISTS audit_words_outcome ON audit_words (outcome);"
     "CREATE INDEX IF NOT EXISTS audit_words_actor ON audit_words (actor, at, id, action, kind,"
     " outcome, name);"
-    "INSERT OR IGNORE INTO audit_words SELECT ifnull(json_extract(body, '$.at'), ''), id,"
-    " json_extract(body, '$.name'), json_extract(body, '$.actor'), json_extract(body, '$.action'),"
-    " json_extract(body, '$.kind'), json_extract(body, '$.outcome') FROM audit"
-    " WHERE id > ifnull((SELECT id FROM audit_words ORDER BY at DESC, id DESC LIMIT 1), 0)"
+    /* What is not that of an entry goes, and what is missing comes. */
+    "DELETE FROM audit_words WHERE NOT EXISTS (SELECT 1 FROM (" WORDS ") AS a"
+    " WHERE a.id = audit_words.id AND a.at IS audit_words.at AND a.name IS audit_words.name"
+    " AND a.actor IS audit_words.actor AND a.action IS audit_words.action"
+    " AND a.kind IS audit_words.kind AND a.outcome IS audit_words.outcome);"
+    "INSERT INTO audit_words " WORDS " WHERE id NOT IN (SELECT id FROM audit_words)"
     " AND json_valid(body)";

@@ -524,7 +524,8 @@ static int find_cut(struct sqlite_store *s, const struct df_audit_limits *limits
     struct df_db *db = NULL;
     if (borrow_reader(s, &db, err) < 0)
         return -1;
-    int result = df_audit_rows_find_cut(db, limits, ret, ret_count, err);
+    int result =
+        df_audit_rows_find_cut(db, limits, df_store_audit_key(&s->base), ret, ret_count, err);
     return_reader(s, db);
     return result;
 }
@@ -535,7 +536,7 @@ static int audit_prune(struct df_store *store, const struct df_audit_limits *lim
                        int64_t *ret_count, struct df_err *err)
 {
     struct sqlite_store *s = self(store);
-    struct df_audit_place cut;
+    struct df_audit_place cut = {0};
     DF_JSON cJSON *entry = NULL;
     int64_t count = 0;
     if (find_cut(s, limits, &cut, &count, err) < 0)
@@ -543,8 +544,7 @@ static int audit_prune(struct df_store *store, const struct df_audit_limits *lim
     *ret_count = count;
     if (dry_run || !count)
         return 0;
-    if (df_audit_cut(&cut, count, df_store_audit_key(store), &entry, err) < 0 ||
-        audit(store, entry, err) < 0)
+    if (df_audit_cut(&cut, count, &entry, err) < 0 || audit(store, entry, err) < 0)
         return -1;
     struct df_audit_removal r = {.up_to = cut.sequence};
     do {
