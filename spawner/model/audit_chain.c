@@ -125,15 +125,6 @@ static int seal(const cJSON *entry, const unsigned char *key, char out[DF_SHA256
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-struct df_audit_place df_audit_place_at(int64_t sequence, const char *hash)
-{
-    struct df_audit_place place = {.sequence = sequence};
-    if (hash && strlen(hash) == DF_SHA256_HEX - 1 &&
-        strspn(hash, "0123456789abcdef") == DF_SHA256_HEX - 1)
-        memcpy(place.hash, hash, DF_SHA256_HEX);
-    return place;
-}
-
 struct df_audit_place df_audit_place_of(const cJSON *entry)
 {
     return df_audit_place_at(df_json_int(entry, "sequence", 0), df_json_str(entry, "hash"));

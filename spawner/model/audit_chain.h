@@ -29,7 +29,15 @@ struct df_audit_place {
 };
 
 /* hash: 64 lower-case hex digits; of anything else, or NULL, that part is empty. */
-struct df_audit_place df_audit_place_at(int64_t sequence, const char *hash);
+static inline struct df_audit_place df_audit_place_at(int64_t sequence, const char *hash)
+{
+    struct df_audit_place place = {.sequence = sequence};
+    if (hash && strlen(hash) == DF_SHA256_HEX - 1 &&
+        strspn(hash, "0123456789abcdef") == DF_SHA256_HEX - 1)
+        memcpy(place.hash, hash, DF_SHA256_HEX);
+    return place;
+}
+
 /* The place of this entry; a member that is missing or wrong leaves its part empty. */
 struct df_audit_place df_audit_place_of(const cJSON *entry);
 

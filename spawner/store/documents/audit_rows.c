@@ -67,7 +67,7 @@ static int begin_chain(struct df_db *db, const unsigned char *key, struct df_aud
     return insert_link(db, entry, last, key, err);
 }
 
-/* A trail with one entry of a chain is none of before the chain, whatever was done to the newest. */
+/* With one entry of a chain a trail is none of before it, whatever was done to the newest. */
 static int is_unchained(struct df_db *db, const struct df_audit_place *last, bool *ret,
                         struct df_err *err)
 {

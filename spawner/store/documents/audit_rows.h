@@ -30,9 +30,9 @@ int df_audit_rows_list(struct df_db *db, const struct df_audit_filter *filter, i
 int df_audit_rows_measure(struct df_db *db, int64_t *ret_count, int64_t *ret_bytes,
                           struct df_err *err) DF_MUST_CHECK;
 
-/* Finds the last of the oldest entries that are to go. *ret_count: how many they are; 0: *ret is not
- * set. Fails if they are no whole end of the chain: a checkpoint would hide that. key NULL: their
- * seals are not checked. */
+/* Finds the last of the oldest entries that are to go. *ret_count: how many they are; 0: *ret is
+ * not set. Fails if they are no whole end of the chain: a checkpoint would hide that. key NULL:
+ * their seals are not checked. */
 int df_audit_rows_find_cut(struct df_db *db, const struct df_audit_limits *limits,
                            const unsigned char *key, struct df_audit_place *ret, int64_t *ret_count,
                            struct df_err *err) DF_MUST_CHECK;

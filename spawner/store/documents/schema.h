@@ -12,8 +12,8 @@ extern const char df_db_schema[];
  * opened. A secret without a row in it may be used by every executor. */
 extern const char df_db_secret_uses[];
 /* The members of audit entries that filters are about, added in the same way; what does not say
- * the same as the entries is made anew then. In the order of time, and so narrow that all of them are quickly
- * looked at. */
+ * the same as the entries is made anew then. In the order of time, and so narrow that all of them
+ * are quickly looked at. */
 extern const char df_db_audit_words[];
 
 #endif
