@@ -148,7 +148,7 @@ def test_a_state_is_in_its_store_and_locked_meanwhile(either_home, store, reques
         assert store.lock() == before
         home.dayfly("state", "unlock", "e")
         assert not store.lock()
-        assert server.get("/v1/audit?limit=1")["items"][0]["action"] == "force-unlock"
+        assert server.get("/v1/audit?action=force-unlock")["items"][0]["outcome"] == "done"
         assert json.loads(store.read())["serial"] >= 1
         assert home.json("run", "e", "--var", "n=3", "--auto-approve")["outputs"]["n"]["value"] == 3
     assert not places_of(store.SECRET, home.directory)

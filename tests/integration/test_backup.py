@@ -55,7 +55,7 @@ def is_intact(database):
 
 def documents(database):
     """{kind: {name: document}}"""
-    found = {"Executor": {}, "Run": {}, "TaskAction": {}}
+    found = {"Executor": {}, "Run": {}, "TaskAction": {}, "Revision": {}}
     with sqlite3.connect(database) as rows:
         for (body,) in rows.execute("SELECT body FROM documents"):
             doc = json.loads(body)

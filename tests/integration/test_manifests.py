@@ -331,7 +331,7 @@ def test_definitions_come_and_go(cluster, tmp_path):
                 "spec": {"source": {"url": "file:///m", "kind": "directory"}}}
     cluster.kubectl("create", "-f", "-", input=json.dumps(executor))
     for status, said in (({"mayHoldResources": True}, "these Executors may hold resources: default/net "),
-                         ({"mayHoldResources": False}, "the namespace default has Executors, Runs or TaskActions that an operator must clean up")):
+                         ({"mayHoldResources": False}, "the namespace default has Executors, Runs, TaskActions or Revisions that an operator must clean up")):
         cluster.kubectl("-n", "default", "patch", f"executors.{group}", "net", "--subresource=status", "--type=merge",
                         "-p", json.dumps({"status": status}))
         refused = try_make("uninstall", tree=tmp_path, **env)

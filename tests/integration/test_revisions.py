@@ -134,9 +134,9 @@ def test_an_edit_with_kubectl_is_a_revision_with_its_author(home, namespace):
         first = revision(1, "ann")
         edit("bob", description="of bob")
         assert revision(2, "bob") == {**first, "description": "of bob"}
-        edit("eve", arguments=["-destroy"])
+        edit("eve", description="a\0b")
         namespace.wait("executor", "net", lambda e: e["status"]["status"] == "refused")
-        edit("bob", arguments=None)
+        edit("bob", description="of bob again")
         revision(4, "bob")
         assert home.dayfly("edit", "net", "--revision", "1").stdout == "executor/net changed: revision 5 has the spec of revision 1\n"
         assert revision(5, "local") == first
