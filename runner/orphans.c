@@ -1,3 +1,6 @@
+/*
+ * orphans.c - finds all descendants in /proc, kills and reaps them. Read df_orphans_end() first.
+ */
 #include "runner/orphans.h"
 
 #include <dirent.h>

@@ -83,7 +83,6 @@ static void open_world(struct world *w, const char *dir)
     w->settings.redis.timeout_ms = 5000;
 }
 
-/* However busy the machine is. */
 static void flush(struct world *w)
 {
     struct df_err why = {0};

@@ -346,8 +346,8 @@ static bool is_unsigned(const cJSON *note)
     return note && !df_json_at(note, "at");
 }
 
-/* *ret: the unsigned part, or NULL. CONFLICT Conflict if it is not the one that was judged: somebody
- * has written another one since, which the next pass judges. */
+/* *ret: the unsigned part, or NULL. CONFLICT Conflict if it is not the one that was judged:
+ * somebody has written another one since, which the next pass judges. */
 static int find_note(cJSON *doc, const struct signature *s, cJSON **ret, struct df_err *err)
 {
     cJSON *note = cJSON_GetObjectItemCaseSensitive(df_json_object_at(doc, "spec"), s->note->key);
