@@ -453,17 +453,18 @@ static void a_filter_of_the_trail_that_is_none_is_refused_by_name(void **state)
 static void guessing_tokens_cannot_fill_the_disk(void **state)
 {
     struct world *w = *state;
-    for (int i = 0; i < 50; i++) {
+    for (int i = 0; i < 200; i++) {
         REPLY struct reply r = get(w, "/v1/runs", "Authorization: Bearer guess\r\n");
         assert_int_equal(r.status, 401);
     }
     DF_JSON cJSON *list = NULL;
     char *cursor = NULL;
-    assert_int_equal(w->s.store->ops->audit_list(w->s.store, NULL, NULL, 100, &list, &cursor, NULL),
+    assert_int_equal(w->s.store->ops->audit_list(w->s.store, NULL, NULL, 200, &list, &cursor, NULL),
                      0);
     free(cursor);
+    /* 30 a minute, of which there may be two on a slow machine. */
     int entries = cJSON_GetArraySize(list);
-    assert_true(entries >= 1 && entries < 25);
+    assert_true(entries >= 1 && entries < 100);
 }
 
 int main(void)
