@@ -82,8 +82,8 @@
 #define DF_LIMIT_CA (96 * DF_KIB) /* it is passed in one variable of tofu; Linux allows 128 KiB */
 #define DF_LIMIT_HOST 253         /* of a host name: RFC 1035 */
 #define DF_LIMIT_JWKS (256 * DF_KIB)    /* an issuer's key set: usually a few KiB */
-#define DF_LIMIT_LOGINS (1 * DF_MIB)    /* the file of `dayfly login`: some KiB for each service */
 #define DF_LIMIT_JWKS_KEYS 64           /* of one set; looked up one by one */
+#define DF_LIMIT_LOGINS (1 * DF_MIB)    /* the file of `dayfly login`: some KiB for each service */
 #define DF_LIMIT_SSE_EVENT (8 * DF_MIB) /* a log frame with every byte escaped, and its JSON */
 
 /* State, plan, log */

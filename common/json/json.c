@@ -301,6 +301,16 @@ bool df_json_has_string(const cJSON *list, const char *s)
     return false;
 }
 
+const cJSON *df_json_named(const cJSON *list, const char *name)
+{
+    const cJSON *item;
+    cJSON_ArrayForEach (item, list) {
+        if (df_streq(df_json_str(item, "name"), name))
+            return item;
+    }
+    return NULL;
+}
+
 uint64_t df_json_hash(const cJSON *j, uint64_t seed)
 {
     const unsigned char type = (unsigned char)j->type, end = 0xff;

@@ -163,6 +163,10 @@ bool df_json_bool(const cJSON *object, const char *path, bool fallback);
  * NULL. */
 bool df_json_has_string(const cJSON *list, const char *s);
 
+/* The first object of the array with this text as its member `name`, borrowed; NULL: there is none.
+ * list and name may be NULL. */
+const cJSON *df_json_named(const cJSON *list, const char *name);
+
 /* Returns a duplicate key of the object (borrowed) in *ret, or NULL. cJSON itself allows
  * duplicates. */
 int df_json_duplicate_key(const cJSON *object, const char **ret, struct df_err *err) DF_MUST_CHECK;

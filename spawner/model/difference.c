@@ -69,16 +69,6 @@ static const char *name_of(const cJSON *item)
     return df_json_str(item, "name");
 }
 
-static const cJSON *item_named(const cJSON *items, const char *name)
-{
-    const cJSON *item;
-    cJSON_ArrayForEach (item, items) {
-        if (df_streq(name_of(item), name))
-            return item;
-    }
-    return NULL;
-}
-
 /* A list of items, each of which has a name of its own. */
 static bool is_named(const cJSON *value)
 {
@@ -86,7 +76,7 @@ static bool is_named(const cJSON *value)
     if (!cJSON_IsArray(value))
         return false;
     cJSON_ArrayForEach (item, value) {
-        if (!name_of(item) || item_named(value, name_of(item)) != item)
+        if (!name_of(item) || df_json_named(value, name_of(item)) != item)
             return false;
     }
     return true;
@@ -96,7 +86,7 @@ static bool is_named(const cJSON *value)
 
 static const cJSON *part_of(const cJSON *whole, const char *key)
 {
-    return cJSON_IsArray(whole) ? item_named(whole, key)
+    return cJSON_IsArray(whole) ? df_json_named(whole, key)
                                 : cJSON_GetObjectItemCaseSensitive(whole, key);
 }
 

@@ -91,10 +91,7 @@ static int refuse_value(const struct input *in, const char *value, const char *w
 
 static const char *look_up(const cJSON *environment, const char *name)
 {
-    for (const cJSON *e = environment ? environment->child : NULL; e; e = e->next)
-        if (df_streq(df_json_str(e, "name"), name))
-            return df_json_str(e, "value");
-    return NULL;
+    return df_json_str(df_json_named(environment, name), "value");
 }
 
 static int put_pairs(const struct input *in, cJSON *placement, struct df_err *err)

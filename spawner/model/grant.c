@@ -5,6 +5,7 @@
 #include "spawner/model/grant.h"
 
 #include "common/base/limits.h"
+#include "spawner/model/labels.h"
 #include "spawner/model/rows.h"
 #include "spawner/model/stamp.h"
 
@@ -164,27 +165,20 @@ void df_granted_free(struct df_granted *g)
 }
 
 /* The grant is not on all executors. */
-static bool is_on(const cJSON *grant, const char *executor, const cJSON *labels)
+static bool is_on(const cJSON *grant, const char *executor, const cJSON *doc)
 {
-    const cJSON *wanted = df_json_at(grant, "on.matchLabels"), *one;
-    if (!wanted)
-        return df_json_has_string(df_json_at(grant, "on.names"), executor);
-    cJSON_ArrayForEach (one, wanted) {
-        const cJSON *has = cJSON_GetObjectItemCaseSensitive(labels, one->string);
-        if (!cJSON_IsString(has) || strcmp(has->valuestring, one->valuestring) != 0)
-            return false;
-    }
-    return true;
+    const cJSON *wanted = df_json_at(grant, "on.matchLabels");
+    return wanted ? df_labels_match(doc, wanted)
+                  : df_json_has_string(df_json_at(grant, "on.names"), executor);
 }
 
 df_verbs df_granted_on(const struct df_granted *g, const char *caller, const char *executor,
                        const cJSON *doc)
 {
-    const cJSON *labels = df_json_at(doc, "metadata.labels");
     const char *creator = df_json_str(doc, "status.creator");
     df_verbs verbs = g->all;
     for (size_t i = 0; i < g->some_count; i++)
-        if (is_on(g->some[i], executor, labels))
+        if (is_on(g->some[i], executor, doc))
             verbs |= df_grant_verbs(g->some[i]);
     if (df_stamp_is_name(creator) && df_streq(creator, caller) &&
         df_verbs_have(verbs, DF_VERBS_WRITE))
@@ -194,11 +188,9 @@ df_verbs df_granted_on(const struct df_granted *g, const char *caller, const cha
 
 bool df_grants_are_same(const cJSON *grants, const cJSON *old, const cJSON *doc)
 {
-    const cJSON *before = df_json_at(old, "metadata.labels"), *grant;
-    const cJSON *after = df_json_at(doc, "metadata.labels");
+    const cJSON *grant;
     cJSON_ArrayForEach (grant, grants) {
-        if (df_json_at(grant, "on.matchLabels") &&
-            is_on(grant, "", before) != is_on(grant, "", after))
+        if (df_json_at(grant, "on.matchLabels") && is_on(grant, "", old) != is_on(grant, "", doc))
             return false;
     }
     return true;

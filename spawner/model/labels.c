@@ -20,3 +20,14 @@ const char *df_label_get(const cJSON *doc, const char *label)
     const cJSON *labels = df_json_at(doc, "metadata.labels");
     return cJSON_GetStringValue(cJSON_GetObjectItemCaseSensitive(labels, label));
 }
+
+bool df_labels_match(const cJSON *doc, const cJSON *wanted)
+{
+    const cJSON *one, *labels = df_json_at(doc, "metadata.labels");
+    cJSON_ArrayForEach (one, wanted) {
+        const cJSON *has = cJSON_GetObjectItemCaseSensitive(labels, one->string);
+        if (!cJSON_IsString(has) || strcmp(has->valuestring, one->valuestring) != 0)
+            return false;
+    }
+    return true;
+}

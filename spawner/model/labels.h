@@ -40,5 +40,7 @@ int df_label_set(cJSON *doc, const char *label, const char *value, struct df_err
 const char *df_label_get(const cJSON *doc, const char *label);
 /* Has the document this label, with any value? */
 bool df_label_has(const cJSON *doc, const char *label);
+/* Has the document all these labels, {name: value}? NULL: none are wanted. */
+bool df_labels_match(const cJSON *doc, const cJSON *wanted);
 
 #endif

@@ -5,6 +5,7 @@
 #include "spawner/model/policy.h"
 
 #include "common/base/clock.h"
+#include "spawner/model/labels.h"
 #include "spawner/model/platform.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/rows.h"
@@ -112,13 +113,7 @@ int df_policies_check(cJSON *policies, struct df_err *err)
 
 static bool applies(const cJSON *policy, const cJSON *executor)
 {
-    const cJSON *wanted, *labels = df_json_at(executor, "metadata.labels");
-    cJSON_ArrayForEach (wanted, df_json_at(policy, "appliesTo.matchLabels")) {
-        const cJSON *has = cJSON_GetObjectItemCaseSensitive(labels, wanted->string);
-        if (!df_streq(cJSON_GetStringValue(has), wanted->valuestring))
-            return false;
-    }
-    return true;
+    return df_labels_match(executor, df_json_at(policy, "appliesTo.matchLabels"));
 }
 
 bool df_policies_are_same(const cJSON *policies, const cJSON *old, const cJSON *executor)
@@ -179,16 +174,6 @@ int df_policies_order(const cJSON *policies, const cJSON *task, cJSON *doc, stru
 
 /* ---- the results ----------------------------------------------------------------------------- */
 
-static const cJSON *find(const cJSON *list, const char *name)
-{
-    const cJSON *entry;
-    cJSON_ArrayForEach (entry, list) {
-        if (df_streq(df_json_str(entry, "name"), name))
-            return entry;
-    }
-    return NULL;
-}
-
 /* Other messages than the runner's may be as long as they like. */
 static int copy_messages(cJSON *to, const cJSON *messages, struct df_err *err)
 {
@@ -233,7 +218,8 @@ int df_policies_take(cJSON *task, const cJSON *report, bool is_stored, struct df
         return df_fail_oom(err);
     cJSON_ArrayForEach (noted, list) {
         const cJSON *said =
-            is_same ? find(df_json_at(report, "policies"), df_json_str(noted, "name")) : NULL;
+            is_same ? df_json_named(df_json_at(report, "policies"), df_json_str(noted, "name"))
+                    : NULL;
         if (!cJSON_IsBool(df_json_at(said, "passed")))
             said = NULL;
         if ((said || is_stored) && add_result(results, noted, said, err) < 0)
@@ -261,7 +247,7 @@ int df_policies_hold(const cJSON *plan, struct df_err *err)
     const char *why = cJSON_GetStringValue(messages ? messages->child : NULL);
     cJSON_ArrayForEach (noted, df_json_at(plan, "spec.policies")) {
         const char *name = df_json_str(noted, "name");
-        if (!find(df_json_at(plan, "status.policies"), name))
+        if (!df_json_named(df_json_at(plan, "status.policies"), name))
             return df_fail_reason(err, DF_ERR_DENIED, "PolicyFailed",
                                   "policy %s: there is no result of it about this plan", name);
     }

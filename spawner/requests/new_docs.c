@@ -104,16 +104,6 @@ static const cJSON *workspace_of(const struct df_config *config, const char *exe
     return cJSON_GetObjectItemCaseSensitive(config->workspaces, executor);
 }
 
-static bool has_variable(const cJSON *environment, const char *name)
-{
-    const cJSON *entry;
-    cJSON_ArrayForEach (entry, environment) {
-        if (df_streq(df_json_str(entry, "name"), name))
-            return true;
-    }
-    return false;
-}
-
 /* Merges the environments of workspace and executor; the executor's variables take precedence. */
 static int merge_environment(const cJSON *workspace, const cJSON *executor, cJSON **ret,
                              struct df_err *err)
@@ -121,7 +111,7 @@ static int merge_environment(const cJSON *workspace, const cJSON *executor, cJSO
     const cJSON *own = df_json_at(executor, "spec.environment"), *entry;
     DF_JSON cJSON *merged = cJSON_CreateArray();
     cJSON_ArrayForEach (entry, df_json_at(workspace, "environment")) {
-        if (!has_variable(own, df_json_str(entry, "name")) &&
+        if (!df_json_named(own, df_json_str(entry, "name")) &&
             df_json_append(merged, cJSON_Duplicate(entry, true), err) < 0)
             return -1;
     }
