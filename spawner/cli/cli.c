@@ -64,6 +64,15 @@ int df_cli_print(const char *text, struct df_err *err)
     return text ? df_cli_print_bytes(text, strlen(text), err) : df_fail_oom(err);
 }
 
+int df_cli_print_safe(const char *text, struct df_err *err)
+{
+    DF_BUF struct df_buf safe = DF_BUF_INIT(2 * DF_LIMIT_HTTP_RESPONSE);
+    if (!text)
+        return df_fail_oom(err);
+    df_text_safe(&safe, text, strlen(text));
+    return df_buf_check(&safe, err) < 0 ? -1 : df_cli_print(df_buf_str(&safe), err);
+}
+
 int df_cli_printf(struct df_err *err, const char *fmt, ...)
 {
     va_list ap;

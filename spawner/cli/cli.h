@@ -93,6 +93,8 @@ const char *df_cli_output(const struct df_cli *cli);
 /* Writes the whole text to standard output; NULL counts as out of memory. If the reader closed the
  * pipe, it fails with os_errno EPIPE, for which df_cli_main() prints no message. */
 int df_cli_print(const char *text, struct df_err *err) DF_MUST_CHECK;
+/* The same for text with words of others, which must not move a terminal (text.h). */
+int df_cli_print_safe(const char *text, struct df_err *err) DF_MUST_CHECK;
 /* The same for a text that is made like printf(3) does. */
 int df_cli_printf(struct df_err *err, const char *fmt, ...) DF_PRINTF(2, 3) DF_MUST_CHECK;
 int df_cli_print_bytes(const char *bytes, size_t n, struct df_err *err) DF_MUST_CHECK;

@@ -104,13 +104,9 @@ static int revoke_tokens(struct df_provider *p, const cJSON *login, struct df_er
 /* name, role: words of the service. */
 static int tell(const struct df_cli *cli, const char *name, const char *role, struct df_err *err)
 {
-    DF_BUF struct df_buf safe = DF_BUF_INIT(2 * DF_LIMIT_HTTP_RESPONSE);
     DF_FREE char *text = df_strf("signed in to %s as %s, role %s\n", service_url(cli),
                                  name ? name : "-", role ? role : "-");
-    if (df_check_alloc(text, err) < 0)
-        return -1;
-    df_text_safe(&safe, text, strlen(text));
-    return df_buf_check(&safe, err) < 0 ? -1 : df_cli_print(df_buf_str(&safe), err);
+    return df_cli_print_safe(text, err);
 }
 
 static int keep(const struct df_cli *cli, struct df_provider *p, const cJSON *login,

@@ -20,7 +20,6 @@ int df_cmd_whoami(struct df_cli *cli, struct df_err *err)
 {
     DF_JSON cJSON *doc = NULL;
     DF_BUF struct df_buf out = DF_BUF_INIT(DF_LIMIT_HTTP_RESPONSE);
-    DF_BUF struct df_buf safe = DF_BUF_INIT(2 * DF_LIMIT_HTTP_RESPONSE);
     if (df_cli_call(cli, "GET", "/v1/whoami", NULL, &doc, err) < 0)
         return -1;
     if (df_cli_output(cli)[0])
@@ -31,8 +30,5 @@ int df_cmd_whoami(struct df_cli *cli, struct df_err *err)
     add_line(&out, "Known by:  ", df_json_str(doc, "knownBy"));
     add_list(&out, "Groups:    ", df_json_at(doc, "groups"));
     add_list(&out, "Grants:    ", df_json_at(doc, "grants"));
-    df_text_safe(&safe, df_buf_str(&out), out.len);
-    return df_buf_check(&out, err) < 0 || df_buf_check(&safe, err) < 0
-               ? -1
-               : df_cli_print(df_buf_str(&safe), err);
+    return df_buf_check(&out, err) < 0 ? -1 : df_cli_print_safe(df_buf_str(&out), err);
 }
