@@ -226,6 +226,8 @@ const struct df_reason df_reasons[] = {
      "ended.",
      "What an apply did last may be in no state: the message and a dry-run show what to compare. "
      "Delete or cancel the Run instead."},
+    {"NameTaken", "Another TaskAction had the name of a step of the run; the step did not begin.",
+     "The message names it. Delete it if nobody needs it, or run again under another name."},
     {"InternalError", "An unexpected error occurred in dayfly.",
      "Please report it with the output of `dayfly why` and the service's log."},
     {"Deleting", "The executor was deleted, and is removed as soon as that is safe.",

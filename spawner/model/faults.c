@@ -82,6 +82,7 @@ static const struct {
     {"DiskFull", SYSTEM},
     {"ExecutorGone", USER},
     {"StepDeleted", USER},
+    {"NameTaken", USER},
     {"InternalError", SYSTEM},
     {"Unschedulable", SYSTEM},
     {"ImagePullFailed", USER},

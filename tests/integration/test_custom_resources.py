@@ -327,7 +327,7 @@ def test_a_step_that_somebody_applies_is_refused_and_none_can_be_forged(world):
     assert conditions(mine)["Failed"] == ("True", "InvalidDocument")
     world.namespace.wait("taskaction", "first-plan", lambda t: t.get("status", {}).get("conditions"))
     world.namespace.apply(world.run("first", autoApprove=True))
-    assert world.phase("first", "Failed")["status"]["reason"] != "Applied"
+    assert world.phase("first", "Failed")["status"]["reason"] == "NameTaken"
 
 
 def test_the_steps_of_an_applied_run_are_jobs(home, namespace, tofu):

@@ -316,11 +316,8 @@ static void a_task_that_only_has_the_name_of_a_step_is_not_taken_for_it(void **s
     play_plan(w, "net-1", "net-1-plan");
     await_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
     assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", NULL), 0);
-    assert_int_equal(df_store_remove(w->s.store, DF_KIND_TASK_ACTION, "net-1-apply", NULL, NULL),
-                     0);
-    struct runner r = claim(w, "net-1-apply");
-    report(&r, APPLIED);
-    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Succeeded");
+    await_value(w, DF_KIND_RUN, "net-1", "status.phase", "Failed");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "NameTaken");
 }
 
 int main(void)

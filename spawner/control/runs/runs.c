@@ -41,7 +41,9 @@ struct pass {
     struct df_control *c;
     cJSON *run;
     struct df_run_view view; /* of this run; executor, steps and beside are references */
-    bool is_reopened;        /* somebody wrote a final phase into its status */
+    /* The name of this step is another TaskAction's: a workflow, or what somebody wrote. */
+    bool is_taken[DF_RECIPE_STEPS];
+    bool is_reopened; /* somebody wrote a final phase into its status */
     int64_t now_us;
 };
 
@@ -56,16 +58,20 @@ static void free_pass(struct pass *p)
 
 /* ---- observe ---- */
 
-static int get_step(struct pass *p, const char *step, const cJSON **ret, struct df_err *err)
+static int get_step(struct pass *p, size_t at, struct df_err *err)
 {
     char name[64];
-    if (df_new_task_name(p->run, step, name, err) < 0)
-        return -1;
-    if (df_store_look_for(p->c->s->store, DF_KIND_TASK_ACTION, name, ret, err) < 0)
+    DF_SHARED const cJSON *task = NULL;
+    if (df_new_task_name(p->run, df_recipe_of(p->run)->steps[at].name, name, err) < 0 ||
+        df_store_look_for(p->c->s->store, DF_KIND_TASK_ACTION, name, &task, err) < 0)
         return -1;
     /* A step without status is not accepted yet: its own pass removes or refuses it (applied.h). */
-    if (*ret && !df_json_at(*ret, "status"))
-        df_shared_drop(DF_TAKE(*ret));
+    if (!df_json_at(task, "status"))
+        return 0;
+    if (df_run_has_step(p->run, task))
+        p->view.steps[at] = DF_TAKE(task);
+    else
+        p->is_taken[at] = !df_doc_is_deleted(task);
     return 0;
 }
 
@@ -95,7 +101,7 @@ static int get_steps(struct pass *p, struct df_err *err)
     if (recipe->count == 0)
         return get_live_step(p, err);
     for (size_t at = 0; at < recipe->count; at++)
-        if (get_step(p, recipe->steps[at].name, &p->view.steps[at], err) < 0)
+        if (get_step(p, at, err) < 0)
             return -1;
     return 0;
 }
@@ -333,9 +339,7 @@ static int create_step(struct pass *p, size_t at, cJSON *task, struct df_err *er
     struct df_err why = {0};
     if (df_new_step_create(p->c, task, df_run_latest(&p->view), &made, &why) == 0)
         return (p->view.steps[at] = df_shared_new(made)) ? 0 : df_fail_oom(err);
-    return df_streq(why.reason, "AlreadyExists")
-               ? get_step(p, df_recipe_of(p->run)->steps[at].name, &p->view.steps[at], err)
-               : df_err_pass(err, &why);
+    return df_streq(why.reason, "AlreadyExists") ? get_step(p, at, err) : df_err_pass(err, &why);
 }
 
 /* Creates the document of this step of the recipe. */
@@ -461,6 +465,25 @@ static int fail_run(struct df_run_verdict *v, const struct df_err *why, struct d
     v->phase = "Failed";
     (void)snprintf(v->reason, sizeof(v->reason), "%s", why->reason);
     (void)snprintf(v->message, sizeof(v->message), "%s", why->message);
+    return 0;
+}
+
+/* The run ends if another TaskAction has the name of its next step: it would wait until somebody
+ * deletes that one, and hold up all runs that come after it. */
+static int check_name(const struct pass *p, struct df_run_verdict *v, struct df_err *err)
+{
+    char name[64];
+    if (v->next != DF_RUN_STEP || !p->is_taken[v->step])
+        return 0;
+    if (df_new_task_name(p->run, df_recipe_of(p->run)->steps[v->step].name, name, err) < 0)
+        return -1;
+    v->next = DF_RUN_FINISH;
+    v->phase = "Failed";
+    (void)snprintf(v->reason, sizeof(v->reason), "NameTaken");
+    (void)snprintf(v->message, sizeof(v->message),
+                   "there is a TaskAction %s that is no step of this run: delete it, or run again "
+                   "under another name",
+                   name);
     return 0;
 }
 
@@ -620,8 +643,8 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     if (copy_results(p, err) < 0)
         return -1;
     struct df_run_verdict v = df_run_next(&p->view, p->now_us);
-    if (settle_lost(p, &v, err) < 0 || check_lineage(p, &v, err) < 0 ||
-        check_moved(p, &v, err) < 0 ||
+    if (check_name(p, &v, err) < 0 || settle_lost(p, &v, err) < 0 ||
+        check_lineage(p, &v, err) < 0 || check_moved(p, &v, err) < 0 ||
         df_errored_settle(p->c->s, p->run, &p->view.executor, &v, err) < 0 || act(p, &v, err) < 0 ||
         write_run(p, before, &v.wake_us, err) < 0)
         return -1;
