@@ -18,7 +18,7 @@
 #include "spawner/control/runs/lost_step.h"
 #include "spawner/control/runs/moved.h"
 #include "spawner/control/runs/run_end.h"
-#include "spawner/control/runs/run_results.h"
+#include "spawner/control/runs/run_status.h"
 #include "spawner/control/runs/vanished_run.h"
 #include "spawner/control/standby/standby_pool.h"
 #include "spawner/control/steps/new_step.h"
@@ -230,7 +230,7 @@ static int make_step(struct pass *p, size_t at, struct df_err *err)
         return df_fail_reason(err, DF_ERR_RETRY, "Conflict",
                               "an older document named like step %s is still being deleted",
                               step->name);
-    if (df_run_results_copy(&p->view, p->run, err) < 0 ||
+    if (df_run_status_fill(&p->view, p->run, err) < 0 ||
         df_memory_put_step(&s->memory, p->run, df_run_step(p->run, at), err) < 0)
         return -1;
     return set_phase(p, "Running", err);
@@ -512,7 +512,7 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     if (observe(p, err) < 0)
         return -1;
     (void)df_waiting_clear(p->run); /* else this pass would have failed, or says it again */
-    if (df_run_results_copy(&p->view, p->run, err) < 0)
+    if (df_run_status_fill(&p->view, p->run, err) < 0)
         return -1;
     struct df_run_verdict v = df_run_next(&p->view, p->now_us);
     if (check_name(p, &v, err) < 0 || settle_lost(p, &v, err) < 0 ||
