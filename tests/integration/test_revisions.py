@@ -125,7 +125,9 @@ def test_an_edit_with_kubectl_is_a_revision_with_its_author(home, namespace):
         def revision(n, author):
             found = namespace.wait("revision", f"net-r{n}", lambda r: r.get("status", {}).get("author") == author)
             assert found["spec"]["executorRef"] == {"name": "net", "uid": uid} and found["spec"]["number"] == n
-            return world.server.get(f"/v1/revisions/net-r{n}")["spec"]["executor"]
+            path = f"/v1/revisions/net-r{n}"  # the service hears of what it has written as everybody does
+            wait_for("the revision by REST", lambda: world.server.request("GET", path)[0] == 200)
+            return world.server.get(path)["spec"]["executor"]
 
         executor = world.executor()
         executor["metadata"]["annotations"] = {REQUESTED: "admin ann"}
