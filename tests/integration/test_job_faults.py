@@ -20,7 +20,7 @@ from lib.dayfly import wait_for
 from lib.ledger import World
 from lib.pods import NODE
 
-RUNS = int(os.environ.get("DAYFLY_FAULT_RUNS", "30"))
+RUNS = int(os.environ.get("DAYFLY_FAULT_RUNS", "10"))
 SEED = int(os.environ.get("DAYFLY_FAULT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
 ABREAST = 10  # runs at once in the sweep
 

@@ -23,7 +23,7 @@ from lib.replicas import Replicas
 from lib.state_service import StateService, expected, is_told
 from lib.transitions import Events, key
 
-RUNS = int(os.environ.get("DAYFLY_REPLICA_RUNS", "12"))
+RUNS = int(os.environ.get("DAYFLY_REPLICA_RUNS", "6"))
 SEED = int(os.environ.get("DAYFLY_FAULT_SEED", "0")) or random.SystemRandom().randrange(1, 1 << 31)
 ABREAST = 6  # runs at once in the sweep
 
