@@ -79,6 +79,7 @@
 #define DF_LIMIT_REVIEW (256 * DF_KIB)
 #define DF_LIMIT_REASON 1024  /* why a person approves, discards or cancels a run; stored with it */
 #define DF_LIMIT_APPROVALS 10 /* that an executor may require; they are stored with the run */
+#define DF_LIMIT_APPROVERS 100    /* in one list of an executor: a team, or its groups */
 #define DF_LIMIT_CA (96 * DF_KIB) /* it is passed in one variable of tofu; Linux allows 128 KiB */
 #define DF_LIMIT_HOST 253         /* of a host name: RFC 1035 */
 #define DF_LIMIT_JWKS (256 * DF_KIB)    /* an issuer's key set: usually a few KiB */

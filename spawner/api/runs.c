@@ -90,7 +90,8 @@ static int decide_run(struct df_request *req, struct df_response *res, bool appr
     struct df_decision d = {.approves = approve,
                             .verbs = req->verbs,
                             .actor = req->caller.name,
-                            .role = req->caller.role};
+                            .role = req->caller.role,
+                            .groups = req->caller.groups};
     DF_JSON cJSON *run = NULL;
     if (df_request_members(req, members, err) < 0 || get_text(req, "reason", &d.reason, err) < 0 ||
         get_text(req, "plan", &d.plan, err) < 0 ||

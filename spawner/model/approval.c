@@ -1,3 +1,7 @@
+/*
+ * approval.c - what an executor and the instance want, what an edit loosens; then who may approve a
+ * run, and which runs need nobody.
+ */
 #include "spawner/model/approval.h"
 
 #include "spawner/model/accepted.h"
@@ -9,6 +13,11 @@
 static bool is_separate(const struct df_approval_rules *rules, const cJSON *executor)
 {
     return rules->separate || df_json_bool(executor, "spec.separateApprover", false);
+}
+
+static const cJSON *approvers_of(const cJSON *executor)
+{
+    return df_json_at(executor, "spec.approvers");
 }
 
 int64_t df_approval_required(const struct df_approval_rules *rules, const cJSON *executor)
@@ -44,6 +53,8 @@ const char *df_approval_loosened(const cJSON *old, const cJSON *executor)
         return "spec.approval: automatic instead of required";
     if (is_separate(&none, old) && !is_separate(&none, executor))
         return "spec.separateApprover: no longer true";
+    if (approvers_of(old) && !df_json_equal(approvers_of(old), approvers_of(executor)))
+        return "spec.approvers: others than before";
     return df_approval_required(&none, executor) < df_approval_required(&none, old)
                ? "spec.requiredApprovals: fewer than before"
                : NULL;
@@ -55,6 +66,41 @@ static int fail_self_approval(struct df_err *err, const char *why, const char *o
                           "%s, and separateApprover (of the configuration or the executor) wants "
                           "the approval of another person: %s",
                           why, out);
+}
+
+/* "users: ann, bob; groups: net-lead" */
+static void list_approvers(const cJSON *approvers, struct df_buf *text)
+{
+    const cJSON *list, *name;
+    cJSON_ArrayForEach (list, approvers) {
+        const char *between = ": ";
+        (void)df_buf_addf(text, "%s%s", text->len ? "; " : "", list->string);
+        cJSON_ArrayForEach (name, list) {
+            (void)df_buf_addf(text, "%s%s", between, name->valuestring);
+            between = ", ";
+        }
+    }
+}
+
+static int check_named(const cJSON *run, const cJSON *executor, const struct df_grantee *caller,
+                       struct df_err *err)
+{
+    DF_BUF struct df_buf text = DF_BUF_INIT(512); /* a longer list is cut off */
+    const cJSON *approvers = approvers_of(executor);
+    const char *name = df_json_str(run, "metadata.name");
+    if (!approvers || df_grantee_is_of(approvers, caller))
+        return 0;
+    list_approvers(approvers, &text);
+    return df_fail_reason(
+        err, DF_ERR_DENIED, "NotApprover",
+        "only approvers of executor %s (%s) approve run %s, and %s is none of them%s; you can "
+        "discard it (dayfly discard %s)",
+        df_json_str(executor, "metadata.name"), df_buf_str(&text), name,
+        caller->user ? caller->user : "who asks",
+        caller->groups || !df_json_at(approvers, "groups")
+            ? ""
+            : " (kubectl, tokens and service accounts bring no groups: name them in users)",
+        name);
 }
 
 int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *run,
@@ -73,6 +119,11 @@ int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *ru
                        "of the configuration): leave it out",
                        (long long)df_approval_required(rules, executor),
                        df_json_str(executor, "metadata.name"));
+    if (approvers_of(executor))
+        return df_fail_reason(err, DF_ERR_DENIED, "NotApprover",
+                              "autoApprove (--auto-approve) is no approval where executor %s names "
+                              "approvers: leave it out, and let one of them approve the plan",
+                              df_json_str(executor, "metadata.name"));
     if (role >= rules->skips || needs_no_look(executor))
         return 0;
     return df_fail(
@@ -84,9 +135,10 @@ int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *ru
 }
 
 int df_approval_check_approver(const struct df_approval_rules *rules, const cJSON *run,
-                               const cJSON *executor, const char *caller, struct df_err *err)
+                               const cJSON *executor, const struct df_grantee *approver,
+                               struct df_err *err)
 {
-    const char *requester = df_json_str(run, "spec.requestedBy");
+    const char *requester = df_json_str(run, "spec.requestedBy"), *caller = approver->user;
     char why[256];
     if (executor && df_executor_check_accepted(executor, err) < 0)
         return -1;
@@ -96,6 +148,8 @@ int df_approval_check_approver(const struct df_approval_rules *rules, const cJSO
                               "by name: approve it under a name",
                               (long long)df_approval_required(rules, executor),
                               df_json_str(run, "metadata.name"));
+    if (check_named(run, executor, approver, err) < 0)
+        return -1;
     if (!is_separate(rules, executor))
         return 0;
     if (!df_stamp_is_name(requester))
@@ -112,12 +166,18 @@ int df_approval_check_approver(const struct df_approval_rules *rules, const cJSO
                               "somebody else approves it; its requester can only discard it");
 }
 
+/* Is it not enough that the executor or the requester says so? */
+static bool wants_people(const struct df_approval_rules *rules, const cJSON *executor)
+{
+    return is_separate(rules, executor) || df_approval_required(rules, executor) > 1 ||
+           approvers_of(executor);
+}
+
 bool df_approval_is_automatic(const struct df_approval_rules *rules, const cJSON *run,
                               const cJSON *executor)
 {
     enum df_role role = DF_ROLE_NONE;
-    if (is_separate(rules, executor) || df_approval_required(rules, executor) > 1 ||
-        df_doc_is_refused(executor))
+    if (wants_people(rules, executor) || df_doc_is_refused(executor))
         return false;
     if (needs_no_look(executor))
         return true;

@@ -4,15 +4,15 @@
  * An executor whose approval is `required` wants a look at each plan. The flag autoApprove of a run
  * replaces the look only for a role that may skip it. With a separate approver, the look is that of
  * another person than the requester; with several required approvals, each is that of another
- * person: neither autoApprove nor `approval: automatic` counts then. The approvals that a run has
+ * person; with approvers, each is that of one of them: neither autoApprove nor
+ * `approval: automatic` counts then. The approvals that a run has
  * are in status.decisions; the last one that is required makes spec.decision.
  * Thread rule: pure functions, any thread.
  */
 #ifndef DF_MODEL_APPROVAL_H
 #define DF_MODEL_APPROVAL_H
 
-#include "common/json/json.h"
-#include "spawner/model/names.h"
+#include "spawner/model/grant.h"
 
 /* Of the instance. Zero-initialised: no separate approver, and every role may skip the approval. */
 struct df_approval_rules {
@@ -33,18 +33,20 @@ int64_t df_approval_count(const cJSON *run);
 bool df_approval_is_of(const cJSON *run, const char *caller);
 
 /* May a caller of this role create the run, as far as its autoApprove is concerned? DENIED: the
- * role is too low; DENIED SelfApproval: the executor wants a separate approver. */
+ * role is too low; DENIED SelfApproval: the executor wants a separate approver; DENIED NotApprover:
+ * it names approvers. */
 int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *run,
                           const cJSON *executor, enum df_role role,
                           struct df_err *err) DF_MUST_CHECK;
 
 /* May this caller approve the run, as far as the requester and other approvers are concerned?
  * DENIED SelfApproval: the caller is the requester, or one of the two is not known by name; DENIED
- * UnknownApprover: several approvals are required, and the caller is not known by name. Errors of
+ * UnknownApprover: several approvals are required, and the caller is not known by name; DENIED
+ * NotApprover: the executor names others. Errors of
  * df_executor_check_accepted(): an edit that is refused, or not checked yet, says nothing about who
  * approves. executor: NULL if deleted. */
 int df_approval_check_approver(const struct df_approval_rules *rules, const cJSON *run,
-                               const cJSON *executor, const char *caller,
+                               const cJSON *executor, const struct df_grantee *approver,
                                struct df_err *err) DF_MUST_CHECK;
 
 /* Does a plan of this run need no look of a person? Asks the present executor, which may be another

@@ -113,17 +113,22 @@ bool df_grants_name_accounts(const cJSON *grants)
     return has_any(grants, "to.serviceAccounts");
 }
 
-static bool names(const cJSON *grant, const struct df_grantee *who)
+bool df_grantee_is_of(const cJSON *whom, const struct df_grantee *who)
 {
-    const cJSON *group, *named = df_json_at(grant, "to.groups");
-    if ((who->user && df_json_has_string(df_json_at(grant, "to.users"), who->user)) ||
-        (who->account && df_json_has_string(df_json_at(grant, "to.serviceAccounts"), who->account)))
+    const cJSON *group, *named = df_json_at(whom, "groups");
+    if ((who->user && df_json_has_string(df_json_at(whom, "users"), who->user)) ||
+        (who->account && df_json_has_string(df_json_at(whom, "serviceAccounts"), who->account)))
         return true;
     cJSON_ArrayForEach (group, who->groups) {
         if (df_json_has_string(named, group->valuestring))
             return true;
     }
     return false;
+}
+
+static bool names(const cJSON *grant, const struct df_grantee *who)
+{
+    return df_grantee_is_of(df_json_at(grant, "to"), who);
 }
 
 /* ---- what it gives --------------------------------------------------------------------------- */

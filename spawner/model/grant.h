@@ -39,6 +39,9 @@ struct df_grantee {
     const char *account; /* "namespace/name"; NULL: no service account */
 };
 
+/* Do the lists of `whom` {users, groups, serviceAccounts} name them, or a group of theirs? */
+bool df_grantee_is_of(const cJSON *whom, const struct df_grantee *who);
+
 /* What somebody was granted. */
 struct df_granted {
     df_verbs all;       /* on every executor */

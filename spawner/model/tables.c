@@ -159,6 +159,12 @@ static const struct df_field sealed[] = {
 /* ---- specs ---- */
 
 static const char *const approvals[] = {"required", "automatic", NULL};
+static const struct df_field approver = STRING(NULL, DF_LIMIT_CALLER);
+static const struct df_field approvers[] = {
+    LIST("users", &approver, DF_LIMIT_APPROVERS, .min = 1),
+    LIST("groups", &approver, DF_LIMIT_APPROVERS, .min = 1),
+    {0},
+};
 const struct df_field df_executor_spec[] = {
     {.name = "description", .type = DF_TYPE_STRING, .flags = DF_LINES | DF_LIVE, .max = 4096},
     RUNTIME(),
@@ -173,6 +179,7 @@ const struct df_field df_executor_spec[] = {
     WORD("approval", approvals, .flags = DF_LIVE, .fallback = "\"required\""),
     BOOL("separateApprover", .flags = DF_LIVE),
     WHOLE("requiredApprovals", 1, DF_LIMIT_APPROVALS, .flags = DF_LIVE),
+    OBJECT("approvers", approvers, .flags = DF_LIVE, .min = 1),
     OBJECT("timeouts", timeouts),
     OBJECT("retention", retention, .flags = DF_LIVE),
     DF_ROW_PLACEMENT,

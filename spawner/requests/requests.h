@@ -34,18 +34,19 @@ struct df_decision {
     bool approves;  /* else the run is discarded */
     df_verbs verbs; /* on its executor */
     const char *actor;
-    const char *reason; /* or NULL */
-    const char *plan;   /* status.planDigest of what was looked at; NULL: not said */
-    enum df_role role;  /* on all executors: policies are of the service */
+    const char *reason;  /* or NULL */
+    const char *plan;    /* status.planDigest of what was looked at; NULL: not said */
+    enum df_role role;   /* on all executors: policies are of the service */
+    const cJSON *groups; /* of the caller, as grants name them; NULL: not known */
 };
 /* Notes the decision, which decides at once unless more approvals are required
  * (model/approval.h). CONFLICT WrongState if the run does not wait for one, PlanChanged if its plan
  * is another one. Repeating the same verdict is success. */
 int df_request_decide(struct df_spawner *s, const char *run, const struct df_decision *d,
                       cJSON **ret, struct df_err *err) DF_MUST_CHECK;
-/* May this caller decide so about the run? DENIED, perhaps with the reason SelfApproval or
- * UnknownApprover; USER without a reason where one is needed (model/policy.h). *ret_required: how
- * many people have to. */
+/* May this caller decide so about the run? DENIED, perhaps with the reason SelfApproval,
+ * UnknownApprover or NotApprover; USER without a reason where one is needed (model/policy.h).
+ * *ret_required: how many people have to. */
 int df_request_check_decision(struct df_spawner *s, const cJSON *run, const struct df_decision *d,
                               int64_t *ret_required, struct df_err *err) DF_MUST_CHECK;
 /* Adds an approval to status.decisions, in a df_store_modify(). *ret_decides: it is the last one

@@ -246,7 +246,8 @@ int df_request_check_decision(struct df_spawner *s, const cJSON *run, const stru
                           &executor, err) < 0)
         return -1;
     *ret_required = df_approval_required(rules, executor);
-    return df_approval_check_approver(rules, run, executor, d->actor, err);
+    const struct df_grantee approver = {.user = d->actor, .groups = d->groups};
+    return df_approval_check_approver(rules, run, executor, &approver, err);
 }
 
 struct deciding {

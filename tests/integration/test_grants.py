@@ -233,15 +233,17 @@ def test_what_keeps_a_run_from_being_applied_is_loosened_only_by_who_may_grant(h
     with Server(home, config=configuration(provider, f"policies: {json.dumps(policies)}\n")) as server:
         world = World(home, provider, server)
         net = world.executor("net", team="net", zone="a")
-        world.ok("root", "POST", "/v1/executors", {**net, "spec": {**net["spec"], "separateApprover": True, "requiredApprovals": 2}})
+        world.ok("root", "POST", "/v1/executors", {**net, "spec": {**net["spec"], "separateApprover": True, "requiredApprovals": 2,
+                                                           "approvers": {"users": ["ann"], "groups": ["net-lead"]}}})
         looser = [{"spec": spec} for spec in ({"approval": "automatic"}, {"separateApprover": False}, {"separateApprover": None},
-                                              {"requiredApprovals": 1}, {"requiredApprovals": None})] + [{"metadata": {"labels": {"zone": None}}}]
+                                              {"requiredApprovals": 1}, {"requiredApprovals": None},
+                                              {"approvers": {"users": ["ann", "joe"]}}, {"approvers": {"groups": None}}, {"approvers": None})] + [{"metadata": {"labels": {"zone": None}}}]
         for patch in looser:
             assert world.refused(403, "joe", "PATCH", "/v1/executors/net", patch).endswith("on executor net you may not grant"), patch
         world.ok("joe", "PATCH", "/v1/executors/net", {"spec": {"requiredApprovals": 3, "approval": "required", "description": "stricter"}})
         for patch in looser:
             world.ok("root", "PATCH", "/v1/executors/net", patch)
-        world.ok("joe", "PATCH", "/v1/executors/net", {"spec": {"approval": "required", "separateApprover": True}})
+        world.ok("joe", "PATCH", "/v1/executors/net", {"spec": {"approval": "required", "separateApprover": True, "approvers": {"users": ["ann"]}}})
 
 
 def test_rights_are_asked_for_again_when_the_body_has_arrived(world):

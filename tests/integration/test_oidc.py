@@ -131,6 +131,23 @@ def test_a_separate_approver_is_somebody_else_by_the_provider(home, provider):
         wait_for("the end", lambda: ask(server, bob, "GET", path)[1]["status"].get("phase") == "Succeeded")
 
 
+def test_an_approver_is_in_a_group_of_the_provider(home, provider):
+    with Server(home, config=configuration(provider)) as server:
+        alice, bob = provider.sign_in("alice"), provider.sign_in("bob")
+        executor = {"metadata": {"name": "net"}, "spec": {"source": {"url": f"file://{home.module('net', MODULE)}", "kind": "directory"},
+                                                          "approvers": {"groups": ["platform"]}}}
+        nobody = {**executor, "spec": {**executor["spec"], "approvers": {}}}
+        assert ask(server, bob, "POST", "/v1/executors", nobody)[1]["detail"].endswith("spec.approvers: is empty")
+        assert ask(server, bob, "POST", "/v1/executors", executor)[0] == 201
+        assert ask(server, bob, "POST", "/v1/executors/net/runs", {"action": "provision", "autoApprove": True})[::2] == (403, "NotApprover")
+        assert ask(server, bob, "POST", "/v1/executors/net/runs", {"action": "provision"})[0] == 201
+        wait_for("the plan", lambda: ask(server, bob, "GET", "/v1/runs/net-1")[1]["status"].get("phase") == "WaitingApproval")
+        status, problem, reason = ask(server, bob, "POST", "/v1/runs/net-1/approve")
+        assert (status, reason) == (403, "NotApprover") and "(groups: platform)" in problem["detail"], problem
+        assert ask(server, alice, "POST", "/v1/runs/net-1/approve")[0] == 200
+        wait_for("the end", lambda: ask(server, bob, "GET", "/v1/runs/net-1")[1]["status"].get("phase") == "Succeeded")
+
+
 def test_doctor_asks_the_provider_and_says_when_it_names_another_issuer(home, provider):
     config = home.directory / "dayfly.yaml"
 

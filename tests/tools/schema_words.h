@@ -306,6 +306,9 @@ static const struct text texts[] = {
     {"requiredApprovals", "How many people approve each plan, 1 by default; with several neither "
                           "approval: automatic nor "
                           "autoApprove counts."},
+    {"approvers", "Only these people approve its plans; approval: automatic does not count."},
+    {"approvers.users", "Names, as the audit trail has them."},
+    {"approvers.groups", "Groups of an OpenID provider, as grants name them."},
     {"separateApprover",
      "Somebody else than the requester approves each plan; approval: automatic does not count."},
     {"retention",

@@ -525,6 +525,22 @@ static void approvals_by_kubectl_are_counted_until_there_are_enough(void **state
     assert_int_equal(df_approval_count(doc), 2);
 }
 
+/* The stamp has a name and no groups. */
+static void an_approver_by_kubectl_is_named(void **state)
+{
+    struct world *w = *state;
+    begin_stamped(w);
+    patch(w, DF_KIND_EXECUTOR, "net", "spec", "approvers",
+          "{'users':['bob'],'groups':['ann','net-lead']}");
+    await_value(w, DF_KIND_EXECUTOR, "net", "status.observedGeneration", "2");
+    decide_as(w, "first", "admin ann");
+    await_message(w, "first", "the decision of ann is refused, NotApprover");
+    assert_value(w, DF_KIND_RUN, "first", "status.phase", "WaitingApproval");
+    decide_as(w, "first", "write bob");
+    (void)await_start(w, "first-apply");
+    await_value(w, DF_KIND_RUN, "first", "status.approvedBy", "bob");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -553,6 +569,7 @@ int main(void)
         TEST(a_requesters_own_approval_is_taken_away_and_somebody_elses_counts),
         TEST(a_separate_approver_has_a_name),
         TEST(approvals_by_kubectl_are_counted_until_there_are_enough),
+        TEST(an_approver_by_kubectl_is_named),
     };
     return cmocka_run_group_tests_name("applied", tests, NULL, NULL);
 }

@@ -212,6 +212,71 @@ static void an_approval_of_another_plan_is_refused(void **state)
     assert_value(w, DF_KIND_RUN, "net-1", "spec.decision", "");
 }
 
+/* An executor of bob and the group net-lead, whose plan waits. */
+static void ask_approvers(struct world *w)
+{
+    make_executor(w, "net",
+                  "'approval':'automatic','approvers':{'users':['bob'],'groups':['net-lead']}");
+    start(w);
+    run(w, "net", ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+    await_phase(w, "WaitingApproval");
+}
+
+static int decide_of(struct world *w, bool approves, const char *actor, const char *groups,
+                     struct df_err *err)
+{
+    DF_JSON cJSON *list = groups ? json(groups) : NULL;
+    const struct df_decision d = {
+        .approves = approves, .verbs = DF_VERBS_WRITE, .actor = actor, .groups = list};
+    return df_request_decide(&w->s, "net-1", &d, NULL, err);
+}
+
+static void only_approvers_approve(void **state)
+{
+    static const struct {
+        const char *actor, *groups, *said;
+    } others[] = {
+        {"eve", "['net-leads','NET-LEAD']", "(users: bob; groups: net-lead)"},
+        {"net-lead", "[]", "net-lead is none of them;"},
+        {"ann", NULL, "bring no groups: name them in users"},
+        {NULL, NULL, "who asks is none of them"},
+    };
+    struct world *w = *state;
+    ask_approvers(w);
+    for (size_t i = 0; i < DF_ARRAY_SIZE(others); i++) {
+        struct df_err err = {0};
+        assert_int_equal(decide_of(w, true, others[i].actor, others[i].groups, &err), -1);
+        assert_string_equal(err.reason, "NotApprover");
+        assert_int_equal(err.cls, DF_ERR_DENIED);
+        assert_non_null(strstr(err.message, others[i].said));
+    }
+    assert_value(w, DF_KIND_RUN, "net-1", "status.phase", "WaitingApproval");
+    assert_int_equal(decide_of(w, true, "cyd", "['all','net-lead']", NULL), 0);
+    (void)claim(w, "net-1-apply");
+    await_value(w, DF_KIND_RUN, "net-1", "status.approvedBy", "cyd");
+}
+
+static void who_is_no_approver_may_discard(void **state)
+{
+    struct world *w = *state;
+    ask_approvers(w);
+    assert_int_equal(decide_of(w, false, "eve", NULL, NULL), 0);
+    await_phase(w, "Discarded");
+}
+
+static void no_run_approves_itself_where_there_are_approvers(void **state)
+{
+    struct world *w = *state;
+    struct df_err err = {0};
+    ask_approvers(w);
+    DF_JSON cJSON *body = json(AUTO);
+    const struct df_run_request quick = {
+        .body = body, .rights = {DF_VERBS_ADMIN, DF_ROLE_ADMIN}, .actor = "bob"};
+    assert_int_equal(df_request_create_run(&w->s, "net", &quick, NULL, &err), -1);
+    assert_string_equal(err.reason, "NotApprover");
+}
+
 int main(void)
 {
     df_log_setup(DF_LOG_ERROR, false, "test");
@@ -226,6 +291,9 @@ int main(void)
         TEST(one_person_discards_what_others_have_approved),
         TEST(several_approvals_are_not_given_in_advance),
         TEST(an_approval_of_another_plan_is_refused),
+        TEST(only_approvers_approve),
+        TEST(who_is_no_approver_may_discard),
+        TEST(no_run_approves_itself_where_there_are_approvers),
     };
     return cmocka_run_group_tests_name("approvals", tests, NULL, NULL);
 }
