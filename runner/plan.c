@@ -20,6 +20,7 @@
 #include "runner/no_init.h"
 #include "runner/orphans.h"
 #include "runner/plan_bundle.h"
+#include "runner/plan_changes.h"
 #include "runner/policies.h"
 #include "runner/secrets.h"
 #include "runner/tofu/failure.h"
@@ -169,10 +170,21 @@ static bool is_reviewed(const struct df_context *c)
     return df_json_bool(c->doc, "reviewed", true);
 }
 
+static bool lists_changes(const struct df_context *c)
+{
+    return df_json_bool(c->doc, "listsChanges", false);
+}
+
+/* Programs judge the plan, or the service does. */
+static bool is_judged(const struct df_context *c)
+{
+    return df_plan_policies_any(c) || lists_changes(c);
+}
+
 /* Known before the plan is made. */
 static bool wants_json(const struct df_context *c)
 {
-    return is_reviewed(c) || df_plan_policies_any(c);
+    return is_reviewed(c) || is_judged(c);
 }
 
 /* A plan that may empty the state is checked in any case. */
@@ -185,14 +197,14 @@ static bool needs_json(const struct df_context *c)
  * that the waiting `show` reads another plan: then it is shown once that code has ended. */
 static bool decides(const struct df_context *c)
 {
-    return df_plan_policies_any(c) || df_plan_may_empty(c);
+    return is_judged(c) || df_plan_may_empty(c);
 }
 
 /* A failure costs only time: show_plan() starts it again. */
 static void start_background_show(struct df_context *c, const struct paths *f,
                                   struct background_show *s)
 {
-    if (!wants_json(c) || df_plan_policies_any(c))
+    if (!wants_json(c) || is_judged(c))
         return;
     if (df_gate_make(f->gate, &s->gate, NULL) < 0 || start_show(c, f, f->gate, s, NULL) < 0)
         background_show_drop(s);
@@ -313,7 +325,8 @@ static int plan_and_store(struct df_context *c, const struct paths *f,
     if (df_plan_may_empty(c) && df_plan_empties(s->json) &&
         df_json_add_bool(c->result, "destroysAll", true, err) < 0)
         return -1;
-    if (df_plan_policies_check(c, s->json, err) < 0)
+    if ((lists_changes(c) && df_plan_changes_add(c, s->json, err) < 0) ||
+        df_plan_policies_check(c, s->json, err) < 0)
         return -1;
     return store_plan(c, f, s->json, inited, err);
 }

@@ -104,6 +104,9 @@
 #define DF_LIMIT_EVENT_LINE (1 * DF_MIB)   /* one JSON event of tofu; longer ones are plain text */
 #define DF_LIMIT_EVENTS_HELD                                                                       \
     (4 * DF_MIB) /* lines of a provisioner that may be parts of one secret */
+#define DF_LIMIT_CHANGED_TYPES                                                                     \
+    100 /* of resources that a plan changes; beyond that it needs a look */
+#define DF_LIMIT_CHANGED_TYPE 128 /* bytes of one */
 
 /* What an interrupted apply may have created */
 #define DF_LIMIT_TOUCHED_OBJECTS 20000 /* a few hundred bytes each; further ones are counted */

@@ -189,8 +189,12 @@ static void add_decision(const char *what, const cJSON *note, struct df_buf *out
 static void add_approvals(const cJSON *run, struct df_buf *out)
 {
     const cJSON *decision;
-    cJSON_ArrayForEach (decision, df_json_at(run, "status.decisions"))
-        add_decision("Approved", decision, out);
+    cJSON_ArrayForEach (decision, df_json_at(run, "status.decisions")) {
+        if (df_json_at(decision, "by"))
+            add_decision("Approved", decision, out);
+        else /* spec.automaticFor */
+            (void)df_buf_addf(out, "Approved: %s\n", df_json_str(decision, "reason"));
+    }
 }
 
 static void add_cause(const cJSON *run, struct df_buf *out)

@@ -5,6 +5,7 @@
 #include "spawner/model/approval.h"
 
 #include "spawner/model/accepted.h"
+#include "spawner/model/automatic.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/stamp.h"
 
@@ -53,6 +54,8 @@ const char *df_approval_loosened(const cJSON *old, const cJSON *executor)
         return "spec.approval: automatic instead of required";
     if (is_separate(&none, old) && !is_separate(&none, executor))
         return "spec.separateApprover: no longer true";
+    if (!needs_no_look(old) && df_automatic_is_wider(old, executor))
+        return "spec.automaticFor: more than before";
     if (approvers_of(old) && !df_json_equal(approvers_of(old), approvers_of(executor)))
         return "spec.approvers: others than before";
     return df_approval_required(&none, executor) < df_approval_required(&none, old)
@@ -186,4 +189,11 @@ bool df_approval_is_automatic(const struct df_approval_rules *rules, const cJSON
     return df_role_parse(df_json_str(run, "spec.requestedRole"), &role, NULL) < 0
                ? rules->skips == DF_ROLE_NONE
                : role >= rules->skips;
+}
+
+bool df_approval_is_covered(const struct df_approval_rules *rules, const cJSON *run,
+                            const cJSON *executor, const cJSON *plan)
+{
+    return !wants_people(rules, executor) && !df_doc_is_refused(executor) &&
+           !df_approval_is_automatic(rules, run, executor) && df_automatic_covers(executor, plan);
 }

@@ -55,4 +55,9 @@ int df_approval_check_approver(const struct df_approval_rules *rules, const cJSO
 bool df_approval_is_automatic(const struct df_approval_rules *rules, const cJSON *run,
                               const cJSON *executor);
 
+/* Where that is false: does this plan, of which spec.automaticFor has something to say, need no
+ * look (automatic.h)? Only where the executor wants no people in particular. */
+bool df_approval_is_covered(const struct df_approval_rules *rules, const cJSON *run,
+                            const cJSON *executor, const cJSON *plan);
+
 #endif

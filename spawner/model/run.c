@@ -198,7 +198,8 @@ static bool is_approved(const struct df_run_view *v)
         return false;
     /* A run that already waits for a person is not approved by a later change of the executor. */
     return !df_streq(df_run_phase(v->run), "WaitingApproval") &&
-           df_approval_is_automatic(&v->approval, v->run, v->executor);
+           (df_approval_is_automatic(&v->approval, v->run, v->executor) ||
+            df_approval_is_covered(&v->approval, v->run, v->executor, v->steps[0]));
 }
 
 /* When the plan expires; 0: it does not expire. */

@@ -165,6 +165,15 @@ static const struct df_field approvers[] = {
     LIST("groups", &approver, DF_LIMIT_APPROVERS, .min = 1),
     {0},
 };
+static const char *const automatic_changes[] = {"create", "update", "import", "move", NULL};
+static const struct df_field automatic_change = WORD(NULL, automatic_changes);
+static const struct df_field resource_type = STRING(NULL, DF_LIMIT_CHANGED_TYPE);
+static const struct df_field automatic_for[] = {
+    LIST("changes", &automatic_change, DF_ARRAY_SIZE(automatic_changes) - 1, .min = 1,
+         .flags = DF_REQUIRED),
+    LIST("exceptTypes", &resource_type, DF_LIMIT_CHANGED_TYPES),
+    {0},
+};
 const struct df_field df_executor_spec[] = {
     {.name = "description", .type = DF_TYPE_STRING, .flags = DF_LINES | DF_LIVE, .max = 4096},
     RUNTIME(),
@@ -177,6 +186,7 @@ const struct df_field df_executor_spec[] = {
     INTEGRATIONS(),
     STORAGE(),
     WORD("approval", approvals, .flags = DF_LIVE, .fallback = "\"required\""),
+    OBJECT("automaticFor", automatic_for, .flags = DF_LIVE),
     BOOL("separateApprover", .flags = DF_LIVE),
     WHOLE("requiredApprovals", 1, DF_LIMIT_APPROVALS, .flags = DF_LIVE),
     OBJECT("approvers", approvers, .flags = DF_LIVE, .min = 1),
@@ -249,6 +259,7 @@ const struct df_field df_task_spec[] = {
     STRING("targetResource", 256, .flags = DF_REQUIRED),
     NAME("planFrom"),
     BOOL("dryRun", .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
+    BOOL("listsChanges", .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     WHOLE("timeoutSeconds", 1, DF_WEEK_SECONDS, .flags = DF_TO_RUNNER),
     WHOLE("graceSeconds", 1, DF_WEEK_SECONDS, .by = DF_BY_SERVICE, .flags = DF_TO_RUNNER),
     WHOLE("pendingSeconds", 1, DF_WEEK_SECONDS),

@@ -8,6 +8,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "common/changes/changes.h"
+#include "spawner/model/automatic.h"
 #include "spawner/model/policy.h"
 #include "spawner/steps/unrecorded.h"
 
@@ -216,7 +217,8 @@ static int take_result(cJSON *task, const cJSON *result, int64_t now_us, struct 
         return malformed("reason", "a CamelCase word", err);
     bool is_stored = code->valuedouble == 0 && df_json_bool(result, "hasChanges", true);
     if (df_outcome_merge(task, result, now_us, err) < 0 ||
-        df_policies_take(task, result, is_stored, err) < 0)
+        df_policies_take(task, result, is_stored, err) < 0 ||
+        df_automatic_take(task, result, err) < 0)
         return -1;
     return df_task_add_time(task, "reported", now_us, err);
 }

@@ -239,6 +239,39 @@ def test_an_approval_of_another_plan_and_rubbish_are_refused(home):
             assert reason(answer) == (400, "InvalidDocument") and "requiredApprovals" in answer[1]["detail"]
 
 
+# ---- what a plan does ----
+
+LIST = 'locals {\n  names = %s\n}\nresource "terraform_data" "one" {\n  for_each = toset(local.names)\n  input    = %s\n}\n'
+
+
+def test_a_plan_that_only_creates_and_updates_needs_no_look_and_one_that_destroys_does(home):
+    with Service(home) as service:
+        module = home.module("net", LIST % ('["a"]', '"x"'))
+        service.executor("net", automaticFor={"changes": ["create", "update"]})
+
+        def apply(names, value, phase):
+            (module / "main.tf").write_text(LIST % (names, value))
+            run = service.ask("net")[1]["metadata"]["name"]
+            return service.await_phase(run, phase)["status"]
+
+        (module / "main.tf").write_text(LIST % ('["a"]', '"x"'))
+        assert apply('["a"]', '"x"', "Succeeded")["planChanges"] == {"kinds": ["create"], "types": ["terraform_data"]}
+        done = apply('["a", "b"]', '"y"', "Succeeded")
+        assert sorted(done["planChanges"]["kinds"]) == ["create", "update"] and "approvedBy" not in done
+        assert [d["reason"].partition(": ")[0] for d in done["decisions"]] == ["automatic"]
+        assert "Approved: automatic: only " in home.dayfly("why", "net-2").stdout
+        asked = apply('["b", "c"]', '"y"', "WaitingApproval")
+        assert sorted(asked["planChanges"]["kinds"]) == ["create", "delete"] and "decisions" not in asked
+        home.dayfly("approve", "-f", "net-3")
+        assert service.request("PATCH", "/v1/executors/net", {"spec": {"automaticFor": {"exceptTypes": ["terraform_data"]}}})[0] == 200
+        apply('["b", "c", "d"]', '"y"', "WaitingApproval")
+        home.dayfly("discard", "net-4")
+        for wrong in ({"changes": ["delete"]}, {"changes": []}, {"exceptTypes": ["a"]}, {"changes": ["create"], "when": "x"}):
+            answer = service.request("POST", "/v1/executors", {"metadata": {"name": "other"}, "spec": {
+                "source": {"url": f"file://{module}"}, "automaticFor": wrong}})
+            assert reason(answer) == (400, "InvalidDocument") and "automaticFor" in answer[1]["detail"], answer
+
+
 # ---- the webhook's route ----
 
 REVIEW = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {

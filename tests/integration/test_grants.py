@@ -235,7 +235,7 @@ def test_what_keeps_a_run_from_being_applied_is_loosened_only_by_who_may_grant(h
         net = world.executor("net", team="net", zone="a")
         world.ok("root", "POST", "/v1/executors", {**net, "spec": {**net["spec"], "separateApprover": True, "requiredApprovals": 2,
                                                            "approvers": {"users": ["ann"], "groups": ["net-lead"]}}})
-        looser = [{"spec": spec} for spec in ({"approval": "automatic"}, {"separateApprover": False}, {"separateApprover": None},
+        looser = [{"spec": spec} for spec in ({"approval": "automatic"}, {"automaticFor": {"changes": ["create"]}}, {"separateApprover": False}, {"separateApprover": None},
                                               {"requiredApprovals": 1}, {"requiredApprovals": None},
                                               {"approvers": {"users": ["ann", "joe"]}}, {"approvers": {"groups": None}}, {"approvers": None})] + [{"metadata": {"labels": {"zone": None}}}]
         for patch in looser:

@@ -303,6 +303,9 @@ static const struct text texts[] = {
                      "executors/NAME/terraform.tfstate by default."},
     {"storage.config", "The backend's settings, without secrets."},
     {"approval", "required: somebody approves each plan; automatic: plans need no approval."},
+    {"automaticFor", "Plans that do nothing else need no approval."},
+    {"automaticFor.changes", "What they may do to resources."},
+    {"automaticFor.exceptTypes", "Types of resources whose changes somebody approves."},
     {"requiredApprovals", "How many people approve each plan, 1 by default; with several neither "
                           "approval: automatic nor "
                           "autoApprove counts."},

@@ -522,6 +522,7 @@ static inline void await_creates(struct world *w, const char *name, int times)
 struct runner {
     struct world *w;
     char name[64], uid[40], action[32], step_token[65], state_password[65];
+    bool lists_changes; /* its document asks for them */
 };
 
 static int try_claim(struct world *w, const struct fake_step *s, const char *body, cJSON **ret,
@@ -544,6 +545,7 @@ static struct runner runner_of(struct world *w, const struct fake_step *s, const
     const char *password = df_json_str(doc, "state.password");
     (void)snprintf(r.name, sizeof(r.name), "%s", s->name);
     (void)snprintf(r.uid, sizeof(r.uid), "%s", s->uid);
+    r.lists_changes = df_json_bool(doc, "listsChanges", false);
     (void)snprintf(r.action, sizeof(r.action), "%s", df_json_str(doc, "action"));
     (void)snprintf(r.step_token, sizeof(r.step_token), "%s", df_json_str(doc, "stepToken"));
     (void)snprintf(r.state_password, sizeof(r.state_password), "%s", password ? password : "");

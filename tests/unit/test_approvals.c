@@ -277,6 +277,75 @@ static void no_run_approves_itself_where_there_are_approvers(void **state)
     assert_string_equal(err.reason, "NotApprover");
 }
 
+/* ---- plans that need no look because of what they do ---- */
+
+#define COVERED "'automaticFor':{'changes':['create','update'],'exceptTypes':['iam']}"
+
+/* The runner of the plan reports these kinds and types of what it changes. */
+static void plan_changes(struct world *w, const char *spec, const char *kinds, const char *types)
+{
+    make_executor(w, "net", spec);
+    start(w);
+    run(w, "net", ASKING);
+    struct runner r = claim(w, "net-1-plan");
+    assert_true(r.lists_changes == (strstr(spec, "automaticFor") != NULL));
+    put_plan(&r, "net-1");
+    DF_JSON cJSON *task = get(w, DF_KIND_TASK_ACTION, "net-1-plan");
+    DF_FREE char *body =
+        df_strf("{'exitCode':0,'reason':'Planned','hasChanges':true,'plan':{'sha256':'%s'},"
+                "'planChanges':{'kinds':%s,'types':%s}}",
+                df_json_str(task, "status.plan.sha256"), kinds, types);
+    report(&r, body);
+}
+
+static void a_plan_that_only_creates_and_updates_is_applied_and_the_run_says_why(void **state)
+{
+    struct world *w = *state;
+    plan_changes(w, COVERED, "['create','update']", "['net']");
+    struct runner r = claim(w, "net-1-apply");
+    report(&r, APPLIED);
+    await_phase(w, "Succeeded");
+    DF_JSON cJSON *doc = get(w, DF_KIND_RUN, "net-1");
+    const cJSON *decisions = df_json_at(doc, "status.decisions");
+    assert_int_equal(cJSON_GetArraySize(decisions), 1);
+    assert_string_equal(df_json_str(decisions->child, "reason"), "automatic: only create, update");
+    assert_string_equal(df_json_str(decisions->child, "plan"),
+                        df_json_str(doc, "status.planDigest"));
+    assert_null(df_json_at(decisions->child, "by"));
+    assert_value(w, DF_KIND_RUN, "net-1", "status.approvedBy", "");
+}
+
+static void a_plan_that_does_more_waits_for_a_person(void **state)
+{
+    struct world *w = *state;
+    plan_changes(w, COVERED, "['create','replace']", "['net']");
+    await_phase(w, "WaitingApproval");
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", NULL), 0);
+    (void)claim(w, "net-1-apply");
+    DF_JSON cJSON *doc = get(w, DF_KIND_RUN, "net-1");
+    const cJSON *decisions = df_json_at(doc, "status.decisions");
+    assert_int_equal(cJSON_GetArraySize(decisions), 1);
+    assert_string_equal(df_json_str(decisions->child, "by"), "ann");
+}
+
+static void a_plan_of_an_excepted_type_waits_for_a_person(void **state)
+{
+    plan_changes(*state, COVERED, "['create']", "['net','iam']");
+    await_phase(*state, "WaitingApproval");
+}
+
+static void a_runner_that_says_nothing_of_the_changes_leaves_it_to_a_person(void **state)
+{
+    plan_changes(*state, COVERED, "null", "null");
+    await_phase(*state, "WaitingApproval");
+}
+
+static void where_people_are_wanted_no_plan_is_covered(void **state)
+{
+    plan_changes(*state, COVERED ",'requiredApprovals':2", "['create']", "['net']");
+    await_phase(*state, "WaitingApproval");
+}
+
 int main(void)
 {
     df_log_setup(DF_LOG_ERROR, false, "test");
@@ -294,6 +363,11 @@ int main(void)
         TEST(only_approvers_approve),
         TEST(who_is_no_approver_may_discard),
         TEST(no_run_approves_itself_where_there_are_approvers),
+        TEST(a_plan_that_only_creates_and_updates_is_applied_and_the_run_says_why),
+        TEST(a_plan_that_does_more_waits_for_a_person),
+        TEST(a_plan_of_an_excepted_type_waits_for_a_person),
+        TEST(a_runner_that_says_nothing_of_the_changes_leaves_it_to_a_person),
+        TEST(where_people_are_wanted_no_plan_is_covered),
     };
     return cmocka_run_group_tests_name("approvals", tests, NULL, NULL);
 }

@@ -4,7 +4,9 @@
  */
 #include "spawner/control/runs/run_status.h"
 
+#include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "spawner/model/automatic.h"
 #include "spawner/model/beside.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/model.h"
@@ -224,8 +226,8 @@ static int copy(cJSON *to, const char *as, const cJSON *task, const char *path, 
 /* What the first step has found out. */
 static int copy_first(cJSON *status, const cJSON *first, struct df_err *err)
 {
-    static const char *const found[] = {"hasChanges",  "destroysAll", "policies",
-                                        "planSummary", "source",      "tool"};
+    static const char *const found[] = {"hasChanges",  "destroysAll", "policies", "planSummary",
+                                        "planChanges", "source",      "tool"};
     for (size_t i = 0; i < DF_ARRAY_SIZE(found); i++)
         if (copy(status, found[i], df_json_at(first, "status"), found[i], err) < 0)
             return -1;
@@ -234,6 +236,22 @@ static int copy_first(cJSON *status, const cJSON *first, struct df_err *err)
         copy(status, "planDigest", first, "status.plan.sha256", err) < 0)
         return -1;
     return copy(status, "startedAt", first, "metadata.creationTimestamp", err);
+}
+
+/* What was applied without a look says why. */
+static int note_automatic(const struct df_run_view *v, cJSON *run, struct df_err *err)
+{
+    if (!df_run_apply(v) || df_json_at(run, "spec.decision") || df_approval_count(run) ||
+        !df_approval_is_covered(&v->approval, v->run, v->executor, v->steps[0]))
+        return 0;
+    DF_FREE char *reason = df_automatic_reason(v->steps[0]);
+    if (df_check_alloc(reason, err) < 0)
+        return -1;
+    return df_json_append(df_json_array_at(df_json_object_at(run, "status"), "decisions"),
+                          df_json_object(DF_STR("verdict", "approved"), DF_TIME("at", df_real_us()),
+                                         DF_STR("reason", reason),
+                                         DF_STR("plan", df_json_str(run, "status.planDigest"))),
+                          err);
 }
 
 int df_run_status_fill(const struct df_run_view *v, cJSON *run, struct df_err *err)
@@ -253,6 +271,8 @@ int df_run_status_fill(const struct df_run_view *v, cJSON *run, struct df_err *e
         copy(status, "applySummary", df_run_apply(v), "status.planSummary", err) < 0 ||
         copy(status, "waiting", df_run_latest(v), "status.waiting", err) < 0 ||
         message_step(v, run, err) < 0 || message_beside(run, v->beside, err) < 0)
+        return -1;
+    if (note_automatic(v, run, err) < 0)
         return -1;
     if (df_streq(df_json_str(run, "spec.decision.verdict"), "approved"))
         return copy(status, "approvedBy", run, "spec.decision.by", err);

@@ -24,6 +24,7 @@
 #include "spawner/control/steps/new_step.h"
 #include "spawner/control/steps/shared_pod.h"
 #include "spawner/journal/transitions.h"
+#include "spawner/model/automatic.h"
 #include "spawner/model/beside.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/state_command.h"
@@ -223,6 +224,7 @@ static int make_step(struct pass *p, size_t at, struct df_err *err)
     struct df_spawner *s = p->c->s;
     if (df_new_task(p->run, step->name, action, s->config, p->now_us, &task, err) < 0 ||
         df_policies_note(s->config->policies, p->view.executor, task, err) < 0 ||
+        df_automatic_note(p->view.executor, task, err) < 0 ||
         df_shared_pod_keep(s, &p->view, at, task, err) < 0 ||
         expect_resources(p, action, err) < 0 || create_step(p, at, task, err) < 0)
         return -1;
