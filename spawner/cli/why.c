@@ -165,10 +165,13 @@ static void add_waiting(const cJSON *run, const cJSON *tasks, const cJSON *execu
     if (waiting)
         add_wait(waiting, out);
     else if (df_streq(df_run_phase(run), "WaitingApproval")) {
-        (void)df_buf_addf(out,
-                          "The plan is made and waits for a decision: `dayfly approve %s%s` or "
-                          "`dayfly discard %s`.\n",
-                          name, df_policies_failed(run, "soft") ? " --reason TEXT" : "", name);
+        if (df_json_at(run, "spec.decision"))
+            (void)df_buf_addf(out, "The plan is approved: `dayfly cancel %s` stops it.\n", name);
+        else
+            (void)df_buf_addf(out,
+                              "The plan is made and waits for a decision: `dayfly approve %s%s` or "
+                              "`dayfly discard %s`.\n",
+                              name, df_policies_failed(run, "soft") ? " --reason TEXT" : "", name);
         add_message(run, out);
     } else if (df_streq(df_run_phase(run), "Pending"))
         add_turn(run, executor, out);

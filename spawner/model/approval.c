@@ -21,11 +21,29 @@ static const cJSON *approvers_of(const cJSON *executor)
     return df_json_at(executor, "spec.approvers");
 }
 
-int64_t df_approval_required(const struct df_approval_rules *rules, const cJSON *executor)
+bool df_approval_needs_admin(const cJSON *run)
 {
-    int64_t own = df_json_int(executor, "spec.requiredApprovals", 1);
-    int64_t most = own > rules->required ? own : rules->required;
-    return most > 1 ? most : 1;
+    const char *action = df_json_str(run, "spec.action");
+    return df_streq(action, df_action_name(DF_ACTION_DESTROY)) ||
+           (df_streq(action, df_action_name(DF_ACTION_PROVISION)) &&
+            df_json_bool(run, "status.destroysAll", false));
+}
+
+static int64_t required_for(const struct df_approval_rules *rules, const cJSON *executor,
+                            bool destroys)
+{
+    const int64_t wanted[] = {rules->required, df_json_int(executor, "spec.requiredApprovals", 1),
+                              destroys ? df_json_int(executor, "spec.destroyApprovals", 1) : 1};
+    int64_t most = 1;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(wanted); i++)
+        most = wanted[i] > most ? wanted[i] : most;
+    return most;
+}
+
+int64_t df_approval_required(const struct df_approval_rules *rules, const cJSON *run,
+                             const cJSON *executor)
+{
+    return required_for(rules, executor, df_approval_needs_admin(run));
 }
 
 int64_t df_approval_count(const cJSON *run)
@@ -58,8 +76,14 @@ const char *df_approval_loosened(const cJSON *old, const cJSON *executor)
         return "spec.automaticFor: more than before";
     if (approvers_of(old) && !df_json_equal(approvers_of(old), approvers_of(executor)))
         return "spec.approvers: others than before";
-    return df_approval_required(&none, executor) < df_approval_required(&none, old)
-               ? "spec.requiredApprovals: fewer than before"
+    if (df_json_at(old, "spec.applyWindow") &&
+        !df_json_equal(df_json_at(old, "spec.applyWindow"),
+                       df_json_at(executor, "spec.applyWindow")))
+        return "spec.applyWindow: another one than before";
+    if (required_for(&none, executor, false) < required_for(&none, old, false))
+        return "spec.requiredApprovals: fewer than before";
+    return required_for(&none, executor, true) < required_for(&none, old, true)
+               ? "spec.destroyApprovals: fewer than before"
                : NULL;
 }
 
@@ -115,12 +139,12 @@ int df_approval_check_run(const struct df_approval_rules *rules, const cJSON *ru
         return fail_self_approval(err,
                                   "autoApprove (--auto-approve) is an approval by the requester",
                                   "leave it out, and let somebody else approve the plan");
-    if (df_approval_required(rules, executor) > 1)
+    if (df_approval_required(rules, run, executor) > 1)
         return df_fail(err, DF_ERR_DENIED,
                        "autoApprove (--auto-approve) is the approval of one person, and %lld are "
-                       "required (requiredApprovals of executor %s or approval.requiredApprovals "
-                       "of the configuration): leave it out",
-                       (long long)df_approval_required(rules, executor),
+                       "required (requiredApprovals or destroyApprovals of executor %s, or "
+                       "approval.requiredApprovals of the configuration): leave it out",
+                       (long long)df_approval_required(rules, run, executor),
                        df_json_str(executor, "metadata.name"));
     if (approvers_of(executor))
         return df_fail_reason(err, DF_ERR_DENIED, "NotApprover",
@@ -145,11 +169,11 @@ int df_approval_check_approver(const struct df_approval_rules *rules, const cJSO
     char why[256];
     if (executor && df_executor_check_accepted(executor, err) < 0)
         return -1;
-    if (df_approval_required(rules, executor) > 1 && !df_stamp_is_name(caller))
+    if (df_approval_required(rules, run, executor) > 1 && !df_stamp_is_name(caller))
         return df_fail_reason(err, DF_ERR_DENIED, "UnknownApprover",
                               "%lld people have to approve run %s, and this approver is not known "
                               "by name: approve it under a name",
-                              (long long)df_approval_required(rules, executor),
+                              (long long)df_approval_required(rules, run, executor),
                               df_json_str(run, "metadata.name"));
     if (check_named(run, executor, approver, err) < 0)
         return -1;
@@ -170,9 +194,10 @@ int df_approval_check_approver(const struct df_approval_rules *rules, const cJSO
 }
 
 /* Is it not enough that the executor or the requester says so? */
-static bool wants_people(const struct df_approval_rules *rules, const cJSON *executor)
+static bool wants_people(const struct df_approval_rules *rules, const cJSON *run,
+                         const cJSON *executor)
 {
-    return is_separate(rules, executor) || df_approval_required(rules, executor) > 1 ||
+    return is_separate(rules, executor) || df_approval_required(rules, run, executor) > 1 ||
            approvers_of(executor);
 }
 
@@ -180,7 +205,7 @@ bool df_approval_is_automatic(const struct df_approval_rules *rules, const cJSON
                               const cJSON *executor)
 {
     enum df_role role = DF_ROLE_NONE;
-    if (wants_people(rules, executor) || df_doc_is_refused(executor))
+    if (wants_people(rules, run, executor) || df_doc_is_refused(executor))
         return false;
     if (needs_no_look(executor))
         return true;
@@ -194,6 +219,6 @@ bool df_approval_is_automatic(const struct df_approval_rules *rules, const cJSON
 bool df_approval_is_covered(const struct df_approval_rules *rules, const cJSON *run,
                             const cJSON *executor, const cJSON *plan)
 {
-    return !wants_people(rules, executor) && !df_doc_is_refused(executor) &&
+    return !wants_people(rules, run, executor) && !df_doc_is_refused(executor) &&
            !df_approval_is_automatic(rules, run, executor) && df_automatic_covers(executor, plan);
 }

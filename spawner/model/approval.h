@@ -25,8 +25,14 @@ struct df_approval_rules {
  * none. The rules of the instance do not count: they may change. Borrowed literal. */
 const char *df_approval_loosened(const cJSON *old, const cJSON *executor);
 
-/* How many people have to approve a run of this executor, at least 1. executor: NULL if deleted. */
-int64_t df_approval_required(const struct df_approval_rules *rules, const cJSON *executor);
+/* Does the approval of the plan need the role admin? It does for a destroy, and for a provision
+ * that destroys or forgets every resource of the state (status.destroysAll). */
+bool df_approval_needs_admin(const cJSON *run);
+
+/* How many people have to approve this run, at least 1: of one that needs an admin,
+ * spec.destroyApprovals of the executor counts, too. executor: NULL if deleted. */
+int64_t df_approval_required(const struct df_approval_rules *rules, const cJSON *run,
+                             const cJSON *executor);
 
 /* How many have approved the run so far, and whether this caller has. */
 int64_t df_approval_count(const cJSON *run);

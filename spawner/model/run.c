@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/accepted.h"
+#include "spawner/model/apply_window.h"
 #include "spawner/model/approval.h"
 #include "spawner/model/beside.h"
 #include "spawner/model/errored_states.h"
@@ -174,12 +175,6 @@ static struct df_run_verdict begin_step(const struct df_run_view *v, size_t at)
 
 /* ---- the approval ---- */
 
-bool df_run_needs_admin(const cJSON *run)
-{
-    return is_action(run, DF_ACTION_DESTROY) ||
-           (is_action(run, DF_ACTION_PROVISION) && df_json_bool(run, "status.destroysAll", false));
-}
-
 /* May the run be approved without another person? Only an admin may let a plan take away
  * everything; the request for a destroy came from an admin already. */
 static bool may_approve_itself(const struct df_run_view *v)
@@ -215,6 +210,30 @@ static struct df_run_verdict ask_approval(const struct df_run_view *v, size_t at
     if (!df_streq(df_run_phase(v->run), "WaitingApproval"))
         return (struct df_run_verdict){.next = DF_RUN_ASK, .step = at};
     return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = plan_expiry(v)};
+}
+
+/* An edit of the window with kubectl counts after this time. */
+#define WINDOW_LOOK_US INT64_C(60000000)
+
+/* A plan that is approved waits for its window, unless it expires before. */
+static struct df_run_verdict begin_apply(const struct df_run_view *v, size_t at, int64_t now_us)
+{
+    int64_t opens_us = df_apply_window_opens(df_json_at(v->executor, "spec.applyWindow"), now_us);
+    int64_t expiry_us = plan_expiry(v);
+    struct df_run_verdict wait = {.next = DF_RUN_WAIT};
+    char opens[DF_TIME_LEN], expires[DF_TIME_LEN];
+    if (opens_us <= now_us)
+        return begin_step(v, at);
+    bool is_late = expiry_us && expiry_us <= opens_us;
+    (void)snprintf(wait.message, sizeof(wait.message),
+                   "waits for applyWindow of executor %s: it opens at %s%s%s%s",
+                   df_json_str(v->executor, "metadata.name"), df_time_format(opens_us, opens),
+                   is_late ? ", and the plan expires at " : "",
+                   is_late ? df_time_format(expiry_us, expires) : "", is_late ? " before it" : "");
+    wait.wake_us = is_late ? expiry_us : opens_us;
+    if (wait.wake_us > now_us + WINDOW_LOOK_US)
+        wait.wake_us = now_us + WINDOW_LOOK_US;
+    return wait;
 }
 
 /* ---- after a step ---- */
@@ -263,7 +282,7 @@ static struct df_run_verdict next_step(const struct df_run_view *v, size_t at, i
     /* What an edit says about the approval counts when it was checked. */
     if (!df_executor_is_accepted(v->executor))
         return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = now_us + UNCHECKED_US};
-    return is_approved(v) ? begin_step(v, at) : ask_approval(v, at);
+    return is_approved(v) ? begin_apply(v, at, now_us) : ask_approval(v, at);
 }
 
 /* The last step is done, even if a cancel came too late. */

@@ -21,10 +21,6 @@ const char *df_run_phase(const cJSON *run); /* never NULL; "Pending" at first */
  * unknown. */
 const char *df_run_first_action(const cJSON *run, const cJSON *executor);
 
-/* Does the approval of the plan need the role admin? It does for a destroy, and for a provision
- * that destroys or forgets every resource of the state (status.destroysAll). */
-bool df_run_needs_admin(const cJSON *run);
-
 enum df_run_next {
     DF_RUN_WAIT,        /* nothing to do until something changes, or until wake_us */
     DF_RUN_STEP,        /* create the TaskAction of steps[step] of its recipe */
@@ -36,11 +32,11 @@ enum df_run_next {
 
 struct df_run_verdict {
     enum df_run_next next;
-    size_t step;     /* STEP, ASK */
-    int64_t wake_us; /* WAIT, END_LOST: reconcile again at this real time; 0: only after a change */
+    size_t step;       /* STEP, ASK */
+    int64_t wake_us;   /* WAIT, END_LOST: look again at this real time; 0: after a change */
     const char *phase; /* FINISH: the final phase; borrowed literal */
     char reason[48];
-    char message[1024];
+    char message[1024]; /* also of WAIT: what it waits for; or "" */
 };
 
 /* Everything that the decision depends on. All borrowed. */

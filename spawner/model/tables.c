@@ -6,6 +6,7 @@
 #include "spawner/model/tables.h"
 
 #include "common/base/limits.h"
+#include "spawner/model/apply_window.h"
 #include "spawner/model/integration.h"
 #include "spawner/model/integration_spec.h"
 #include "spawner/model/placement.h"
@@ -189,7 +190,9 @@ const struct df_field df_executor_spec[] = {
     OBJECT("automaticFor", automatic_for, .flags = DF_LIVE),
     BOOL("separateApprover", .flags = DF_LIVE),
     WHOLE("requiredApprovals", 1, DF_LIMIT_APPROVALS, .flags = DF_LIVE),
+    WHOLE("destroyApprovals", 1, DF_LIMIT_APPROVALS, .flags = DF_LIVE),
     OBJECT("approvers", approvers, .flags = DF_LIVE, .min = 1),
+    OBJECT("applyWindow", df_apply_window_rows, .flags = DF_LIVE, .rule = df_rule_apply_window),
     OBJECT("timeouts", timeouts),
     OBJECT("retention", retention, .flags = DF_LIVE),
     DF_ROW_PLACEMENT,

@@ -215,7 +215,7 @@ static int check_verbs_of_decider(const cJSON *run, const struct df_decision *d,
     const char *executor = df_json_str(run, "spec.executorRef.name");
     bool is_destroy = df_streq(df_json_str(run, "spec.action"), df_action_name(DF_ACTION_DESTROY));
     char yours[DF_VERBS_TEXT];
-    if (!d->approves || !df_run_needs_admin(run))
+    if (!d->approves || !df_approval_needs_admin(run))
         return df_verbs_require(d->verbs, DF_VERB_APPROVE,
                                 d->approves ? "approving a run" : "discarding a run", executor,
                                 err);
@@ -245,7 +245,7 @@ int df_request_check_decision(struct df_spawner *s, const cJSON *run, const stru
         df_store_look_for(s->store, DF_KIND_EXECUTOR, df_json_str(run, "spec.executorRef.name"),
                           &executor, err) < 0)
         return -1;
-    *ret_required = df_approval_required(rules, executor);
+    *ret_required = df_approval_required(rules, run, executor);
     const struct df_grantee approver = {.user = d->actor, .groups = d->groups};
     return df_approval_check_approver(rules, run, executor, &approver, err);
 }

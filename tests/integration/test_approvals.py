@@ -1,6 +1,7 @@
 """What a role may: skip the approval, approve what somebody else asked for, give a run variables."""
 
 import base64
+import datetime
 import json
 
 import pytest
@@ -270,6 +271,31 @@ def test_a_plan_that_only_creates_and_updates_needs_no_look_and_one_that_destroy
             answer = service.request("POST", "/v1/executors", {"metadata": {"name": "other"}, "spec": {
                 "source": {"url": f"file://{module}"}, "automaticFor": wrong}})
             assert reason(answer) == (400, "InvalidDocument") and "automaticFor" in answer[1]["detail"], answer
+
+
+# ---- when ----
+
+def test_an_approved_plan_waits_for_its_window_and_begins_within_it(home):
+    with Service(home) as service:
+        today = datetime.datetime.now(datetime.timezone.utc)
+        later = [(today + datetime.timedelta(days=d)).strftime("%a").lower() for d in (2, 3)]
+        service.executor("net", applyWindow={"days": later, "from": "10:00", "to": "11:00", "utcOffset": "+01:00"})
+        service.ask("net")
+        service.await_phase("net-1", "WaitingApproval")
+        home.dayfly("approve", "net-1")
+        wait_for("the message", lambda: "it opens at" in service.request("GET", "/v1/runs/net-1")[1]["status"].get("message", ""))
+        why = home.dayfly("why", "net-1").stdout
+        assert "The plan is approved" in why and "waits for applyWindow of executor net" in why, why
+        home.dayfly("cancel", "net-1")
+        service.await_phase("net-1", "Canceled")
+        now = [(today + datetime.timedelta(hours=h)).strftime("%H:%M") for h in (-1, 2)]
+        assert service.request("PATCH", "/v1/executors/net", {"spec": {"applyWindow": {"days": None, "from": now[0], "to": now[1], "utcOffset": None}}})[0] == 200
+        service.ask("net", autoApprove=True)
+        service.await_phase("net-2", "Succeeded")
+        for wrong in ({"to": None}, {"from": "10:00", "to": "10:00"}, {"from": "24:00", "to": "10:00"}, {"from": "1:00", "to": "10:00"},
+                      {"from": "10:00", "to": "11:00", "days": []}, {"from": "10:00", "to": "11:00", "utcOffset": "Europe/Berlin"}):
+            answer = service.request("PATCH", "/v1/executors/net", {"spec": {"applyWindow": wrong}})
+            assert reason(answer) == (400, "InvalidDocument") and "applyWindow" in answer[1]["detail"], answer
 
 
 # ---- the webhook's route ----

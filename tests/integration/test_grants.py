@@ -234,9 +234,11 @@ def test_what_keeps_a_run_from_being_applied_is_loosened_only_by_who_may_grant(h
         world = World(home, provider, server)
         net = world.executor("net", team="net", zone="a")
         world.ok("root", "POST", "/v1/executors", {**net, "spec": {**net["spec"], "separateApprover": True, "requiredApprovals": 2,
+                                                           "destroyApprovals": 3, "applyWindow": {"from": "10:00", "to": "11:00"},
                                                            "approvers": {"users": ["ann"], "groups": ["net-lead"]}}})
         looser = [{"spec": spec} for spec in ({"approval": "automatic"}, {"automaticFor": {"changes": ["create"]}}, {"separateApprover": False}, {"separateApprover": None},
                                               {"requiredApprovals": 1}, {"requiredApprovals": None},
+                                              {"destroyApprovals": None}, {"applyWindow": {"to": "12:00"}}, {"applyWindow": None},
                                               {"approvers": {"users": ["ann", "joe"]}}, {"approvers": {"groups": None}}, {"approvers": None})] + [{"metadata": {"labels": {"zone": None}}}]
         for patch in looser:
             assert world.refused(403, "joe", "PATCH", "/v1/executors/net", patch).endswith("on executor net you may not grant"), patch

@@ -6,6 +6,7 @@
 #ifndef DF_SCHEMA_WORDS_H
 #define DF_SCHEMA_WORDS_H
 
+#include "spawner/model/apply_window.h"
 #include "spawner/model/placement_rules.h"
 #include "spawner/model/rules.h"
 
@@ -86,6 +87,9 @@ static const struct words rules[] = {
     {df_rule_duration, "^([0-9]+(\\.[0-9]*)?(ns|us|ms|s|m|h))+$",
      "duration(self) >= duration('1s') && duration(self) <= duration('168h')",
      "must be from 1s to 168h"},
+    {df_rule_clock, "^([01][0-9]|2[0-3]):[0-5][0-9]$", NULL, NULL},
+    {df_rule_utc_offset, "^[+-]((0[0-9]|1[0-3]):[0-5][0-9]|14:00)$", NULL, NULL},
+    {df_rule_apply_window, NULL, "self.from != self.to", "from and to must be different times"},
     {df_rule_age, "^([0-9]+(\\.[0-9]*)?(ns|us|ms|s|m|h))+$",
      "duration(self) >= duration('0s') && duration(self) <= duration('87600h')",
      "must be from 0s to 87600h"},
@@ -309,11 +313,17 @@ static const struct text texts[] = {
     {"requiredApprovals", "How many people approve each plan, 1 by default; with several neither "
                           "approval: automatic nor "
                           "autoApprove counts."},
+    {"destroyApprovals", "How many people approve a destroy, or a plan that destroys everything."},
     {"approvers", "Only these people approve its plans; approval: automatic does not count."},
     {"approvers.users", "Names, as the audit trail has them."},
     {"approvers.groups", "Groups of an OpenID provider, as grants name them."},
     {"separateApprover",
      "Somebody else than the requester approves each plan; approval: automatic does not count."},
+    {"applyWindow", "When plans may be applied; one that is approved waits for it."},
+    {"applyWindow.days", "On which a window begins; all by default."},
+    {"applyWindow.from", "When it opens: 22:00."},
+    {"applyWindow.to", "When it closes, on the next day unless that is later than from."},
+    {"applyWindow.utcOffset", "Of these times: +01:00; UTC by default."},
     {"retention",
      "How much of this executor stays, instead of what the service's configuration says."},
     {"retention.runs", "Ended runs; 0: all."},

@@ -277,6 +277,67 @@ static void no_run_approves_itself_where_there_are_approvers(void **state)
     assert_string_equal(err.reason, "NotApprover");
 }
 
+/* Until this member of the run's status has the text in it. Returns the document. */
+static cJSON *await_text(struct world *w, const char *member, const char *text)
+{
+    for (;;) {
+        uint64_t mark = changes_mark(w);
+        cJSON *doc = get(w, DF_KIND_RUN, "net-1");
+        const char *is = df_json_str(df_json_at(doc, "status"), member);
+        if (is && strstr(is, text))
+            return doc;
+        cJSON_Delete(doc);
+        wait_for_change(w, mark);
+    }
+}
+
+static void a_destroy_needs_more_people_where_the_executor_says_so(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "'approval':'automatic','destroyApprovals':2");
+    start(w);
+    run(w, "net", ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+    struct runner r = claim(w, "net-1-apply");
+    report(&r, APPLIED);
+    await_phase(w, "Succeeded");
+    run(w, "net", "{'action':'destroy'}");
+    play_plan(w, "net-2", "net-2-plan");
+    await_value(w, DF_KIND_RUN, "net-2", "status.phase", "WaitingApproval");
+    assert_int_equal(decide(w, "net-2", true, DF_VERBS_ADMIN, "ann", NULL), 0);
+    await_value(w, DF_KIND_RUN, "net-2", "status.message", "1 of 2 approvals: approved by ann");
+    assert_int_equal(decide(w, "net-2", true, DF_VERBS_ADMIN, "bob", NULL), 0);
+    (void)claim(w, "net-2-apply");
+}
+
+/* On a day that is neither today nor a neighbour of it. */
+static char *window_of_another_day(void)
+{
+    static const char *const days[] = {"thu", "fri", "sat", "sun", "mon", "tue", "wed"};
+    int64_t today = df_real_us() / INT64_C(86400000000);
+    return df_strf("'applyWindow':{'days':['%s'],'from':'10:00','to':'11:00'}",
+                   days[(today + 3) % 7]);
+}
+
+static void a_plan_that_is_approved_waits_for_its_window(void **state)
+{
+    struct world *w = *state;
+    DF_FREE char *window = window_of_another_day();
+    make_executor(w, "net", window);
+    start(w);
+    run(w, "net", ASKING);
+    play_plan(w, "net-1", "net-1-plan");
+    await_phase(w, "WaitingApproval");
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", NULL), 0);
+    DF_JSON cJSON *doc = await_text(w, "message", "waits for applyWindow of executor net");
+    assert_string_equal(df_json_str(doc, "spec.decision.by"), "ann");
+    DF_JSON cJSON *apply = get(w, DF_KIND_TASK_ACTION, "net-1-apply");
+    assert_null(apply);
+    assert_int_equal(df_request_cancel_run(&w->s, "net-1", DF_VERBS_WRITE, "ann", NULL, NULL, NULL),
+                     0);
+    await_phase(w, "Canceled");
+}
+
 /* ---- plans that need no look because of what they do ---- */
 
 #define COVERED "'automaticFor':{'changes':['create','update'],'exceptTypes':['iam']}"
@@ -363,6 +424,8 @@ int main(void)
         TEST(only_approvers_approve),
         TEST(who_is_no_approver_may_discard),
         TEST(no_run_approves_itself_where_there_are_approvers),
+        TEST(a_destroy_needs_more_people_where_the_executor_says_so),
+        TEST(a_plan_that_is_approved_waits_for_its_window),
         TEST(a_plan_that_only_creates_and_updates_is_applied_and_the_run_says_why),
         TEST(a_plan_that_does_more_waits_for_a_person),
         TEST(a_plan_of_an_excepted_type_waits_for_a_person),

@@ -80,6 +80,18 @@ static void covering_more_is_loosening(void **state)
         {FOR("'create'", "'iam'"), FOR("'create'", "'key','iam'"), false},
         {FOR("'create'", "'iam'"), FOR("'create'", "'key'"), true},
         {"'approval':'automatic'", RULE, false},
+        {"'destroyApprovals':2", "", true},
+        {"'destroyApprovals':2", "'destroyApprovals':1", true},
+        {"'destroyApprovals':2", "'requiredApprovals':2", false},
+        {"'destroyApprovals':2,'requiredApprovals':3", "'requiredApprovals':3", false},
+        {"", "'destroyApprovals':2", false},
+        {"", "'applyWindow':{'from':'10:00','to':'11:00'}", false},
+        {"'applyWindow':{'from':'10:00','to':'11:00'}", "", true},
+        {"'applyWindow':{'from':'10:00','to':'11:00'}",
+         "'applyWindow':{'from':'10:00','to':'12:00'}", true},
+        {"'approvers':{'users':['ann']}", "'approvers':{'users':['bob']}", true},
+        {"'approvers':{'users':['ann']}", "", true},
+        {"", "'approvers':{'users':['ann']}", false},
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
         DF_JSON cJSON *old = executor_of(cases[i].old), *now = executor_of(cases[i].now);

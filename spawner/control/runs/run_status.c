@@ -103,10 +103,10 @@ static int message_step(const struct df_run_view *view, cJSON *run, struct df_er
     bool is_planned = !df_run_apply(view) && df_task_succeeded(latest);
     const cJSON *soft = df_policies_failed(run, "soft");
     const char *refused = df_json_str(run, "status.refusedDecision");
-    int64_t required = df_approval_required(&view->approval, view->executor);
+    int64_t required = df_approval_required(&view->approval, run, view->executor);
     if (is_planned && !refused && df_approval_count(run) && df_approval_count(run) < required)
         return report_approvals(run, required, err);
-    if (is_planned && destroys_all && df_run_needs_admin(run))
+    if (is_planned && destroys_all && df_approval_needs_admin(run))
         return report_approver(run, err);
     if (is_planned && refused)
         return set(run, strdup(refused), err);

@@ -402,6 +402,9 @@ static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *er
     default:
         break;
     }
+    if (v->message[0] &&
+        df_json_set_str(df_json_object_at(p->run, "status"), "message", v->message, err) < 0)
+        return -1;
     /* A pass that was interrupted after it created a step has not written the phase. */
     bool lags = df_run_latest_row(&p->view)->asks ? !df_streq(phase, "Running")
                                                   : latest && df_streq(phase, "Pending");

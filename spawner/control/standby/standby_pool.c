@@ -8,6 +8,7 @@
 #include "common/base/limits.h"
 #include "common/base/log.h"
 #include "common/crypto/crypto.h"
+#include "spawner/model/apply_window.h"
 #include "spawner/model/approval.h"
 #include "spawner/model/recipe.h"
 #include "spawner/model/run.h"
@@ -354,6 +355,8 @@ static bool is_likely(const struct df_control *c, const struct df_run_view *v, i
 {
     int64_t now_us = df_real_us();
     *ret_left_ms = 0;
+    if (df_apply_window_opens(df_json_at(v->executor, "spec.applyWindow"), now_us) > now_us)
+        return false;
     if (!df_streq(df_run_phase(v->run), "WaitingApproval"))
         return df_approval_is_automatic(&v->approval, v->run, v->executor);
     *ret_left_ms = c->s->config->kube_ahead_s * 1000 -

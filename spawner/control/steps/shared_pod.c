@@ -47,6 +47,7 @@ int df_shared_pod_keep(struct df_spawner *s, const struct df_run_view *view, siz
     bool own = true;
     if (at + 1 == recipe->count || !df_streq(next->plan_of, recipe->steps[at].name) ||
         !claims_as_pod(s, step) ||
+        df_json_at(view->executor, "spec.applyWindow") || /* the pod might wait for days */
         !df_approval_is_automatic(&view->approval, view->run, view->executor))
         return 0;
     /* A placement that is not valid fails the step when it starts. */
