@@ -145,6 +145,7 @@ const struct df_key df_keys[] = {
     RANGE("approval.requiredApprovals", DF_KEY_WHOLE, approval.required, "1", 1,
           DF_LIMIT_APPROVALS),
     KEY("approval.autoApprove", DF_KEY_STRING, approval_skips, "admin"),
+    RANGE("approval.reminder", DF_KEY_SECONDS, approval.reminder_s, "0s", 0, WEEK),
     {.name = "policies",
      .type = DF_KEY_OBJECT,
      .offset = offsetof(struct df_config, policies),

@@ -84,24 +84,25 @@ static const char *version_of(const cJSON *engine_ref)
     return NULL;
 }
 
-/* The object that the Event refers to. */
-static int add_regarding(cJSON *event, const cJSON *task, bool on_task, struct df_err *err)
+/* The object that the Event refers to. kind: of the document; NULL: what its engine made. */
+static int add_regarding(cJSON *event, const cJSON *doc, const char *kind, struct df_err *err)
 {
-    const cJSON *from = df_json_at(task, on_task ? "metadata" : "status.engineRef");
+    const cJSON *from = df_json_at(doc, kind ? "metadata" : "status.engineRef");
     cJSON *to = df_json_object_at(event, "regarding");
-    return df_json_put(to, err, DF_STR("apiVersion", on_task ? DF_API_VERSION : version_of(from)),
-                       DF_STR("kind", on_task ? "TaskAction" : df_json_str(from, "kind")),
+    return df_json_put(to, err, DF_STR("apiVersion", kind ? DF_API_VERSION : version_of(from)),
+                       DF_STR("kind", kind ? kind : df_json_str(from, "kind")),
                        DF_STR("name", df_json_str(from, "name")),
                        DF_STR("namespace", df_json_str(from, "namespace")),
                        DF_STR("uid", df_json_str(from, "uid")));
 }
 
-static int add_metadata(cJSON *event, const cJSON *task, int entry, struct df_err *err)
+/* which: of the Events about this document. */
+static int add_metadata(cJSON *event, const cJSON *doc, const char *which, struct df_err *err)
 {
     const cJSON *about = df_json_at(event, "regarding");
-    const char *uid = df_json_str(task, "metadata.uid");
+    const char *uid = df_json_str(doc, "metadata.uid");
     cJSON *metadata = df_json_object_at(event, "metadata");
-    DF_FREE char *name = df_strf("%s.%.8s-%d", df_json_str(about, "name"), uid ? uid : "", entry);
+    DF_FREE char *name = df_strf("%s.%.8s-%s", df_json_str(about, "name"), uid ? uid : "", which);
     if (!metadata || !name)
         return df_fail_oom(err);
     return df_json_put(metadata, err, DF_STR("name", name),
@@ -144,9 +145,12 @@ int df_event_build(const cJSON *task, int entry, bool on_task, const char *repor
     const cJSON *what = entry_of(task, entry);
     const char *phase = df_json_str(what, "phase"), *message = df_json_str(what, "message");
     const char *action = df_json_str(task, "spec.action");
+    char number[16];
+    (void)snprintf(number, sizeof(number), "%d", entry);
     if (df_json_put(event, err, DF_STR("apiVersion", "events.k8s.io/v1"), DF_STR("kind", "Event")) <
             0 ||
-        add_regarding(event, task, on_task, err) < 0 || add_metadata(event, task, entry, err) < 0 ||
+        add_regarding(event, task, on_task ? "TaskAction" : NULL, err) < 0 ||
+        add_metadata(event, task, number, err) < 0 ||
         df_json_put(event, err, DF_STR("eventTime", df_json_str(what, "occurredAt")),
                     DF_STR("type", is_bad(phase) ? "Warning" : "Normal"),
                     DF_STR("reason", reason_of(task, phase)),
@@ -154,6 +158,26 @@ int df_event_build(const cJSON *task, int entry, bool on_task, const char *repor
                     DF_STR("reportingController", DF_EVENTS_REPORTER),
                     DF_STR("reportingInstance", reporter)) < 0 ||
         add_note(event, message ? message : phase, err) < 0)
+        return -1;
+    *ret = DF_TAKE(event);
+    return 0;
+}
+
+int df_event_reminder(const cJSON *run, const char *reporter, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *event = cJSON_CreateObject();
+    const char *name = df_json_str(run, "metadata.name");
+    DF_FREE char *note = df_strf("still waits for approval: dayfly approve %s", name);
+    if (df_check_alloc(note, err) < 0 ||
+        df_json_put(event, err, DF_STR("apiVersion", "events.k8s.io/v1"), DF_STR("kind", "Event")) <
+            0 ||
+        add_regarding(event, run, "Run", err) < 0 ||
+        add_metadata(event, run, "reminder", err) < 0 ||
+        df_json_put(event, err, DF_STR("eventTime", df_json_str(run, "status.remindedAt")),
+                    DF_STR("type", "Warning"), DF_STR("reason", "WaitingApproval"),
+                    DF_STR("action", "approve"), DF_STR("reportingController", DF_EVENTS_REPORTER),
+                    DF_STR("reportingInstance", reporter)) < 0 ||
+        add_note(event, note, err) < 0)
         return -1;
     *ret = DF_TAKE(event);
     return 0;
@@ -217,19 +241,27 @@ static int posted_earlier(const struct df_events *e, const cJSON *task)
     return n;
 }
 
-static int queue_entry(struct df_events *e, const cJSON *task, int index, struct df_err *err)
+/* Takes the Event, also on failure. */
+static int queue_event(struct df_events *e, cJSON *event, struct df_err *err)
 {
     struct queued *q = calloc(1, sizeof(*q));
-    if (!q)
+    if (!q) {
+        cJSON_Delete(event);
         return df_fail_oom(err);
-    if (df_event_build(task, index, is_on_tasks(e), e->instance, &q->event, err) < 0) {
-        free(q);
-        return -1;
     }
+    q->event = event;
     *e->end = q;
     e->end = &q->next;
     e->count++;
     return 0;
+}
+
+static int queue_entry(struct df_events *e, const cJSON *task, int index, struct df_err *err)
+{
+    cJSON *event = NULL;
+    return df_event_build(task, index, is_on_tasks(e), e->instance, &event, err) < 0
+               ? -1
+               : queue_event(e, event, err);
 }
 
 /* Queues the Events from the entry at index on. */
@@ -280,6 +312,27 @@ static void queue_step(struct df_events *e, const struct df_journal_entry *entry
     keep_cursor(e, task);
 }
 
+/* A run that says so once in its status. What the API server has already, of an earlier write of
+ * the run, it refuses by its name. */
+static void queue_reminder(struct df_events *e, const struct df_journal_entry *entry)
+{
+    DF_SHARED const cJSON *run = NULL;
+    cJSON *event = NULL;
+    struct df_err err = {0};
+    int64_t at_us = 0;
+    if (!e->s->config->approval.reminder_s || !is_on_tasks(e) ||
+        df_store_look_for(e->s->store, DF_KIND_RUN, entry->name, &run, NULL) < 0)
+        return;
+    const char *at = df_json_str(run, "status.remindedAt");
+    if (!at || !df_streq(df_run_phase(run), "WaitingApproval") ||
+        df_time_parse(at, &at_us, NULL) < 0 || at_us < e->since_us)
+        return;
+    if (df_event_reminder(run, e->instance, &event, &err) < 0 || queue_event(e, event, &err) < 0) {
+        df_warn("an Event about run %s is dropped: %s", entry->name, err.message);
+        count_dropped();
+    }
+}
+
 /* ---- the journal ---- */
 
 static void say_behind(struct df_events *e)
@@ -306,6 +359,8 @@ static void read_journal(struct df_events *e)
             say_behind(e);
         else if (entry.kind == DF_KIND_TASK_ACTION)
             queue_step(e, &entry);
+        else if (entry.kind == DF_KIND_RUN)
+            queue_reminder(e, &entry);
     }
 }
 

@@ -1,7 +1,8 @@
 /*
  * events.h - Kubernetes Events (events.k8s.io/v1) about steps in a cluster: one for each entry of
- * status.phaseHistory. Contract: Kubernetes' Event API. An Event's name is derived from the step
- * and the entry, so that an Event that is posted twice exists once.
+ * status.phaseHistory; and one about a Run that waits for its approval for long. Contract:
+ * Kubernetes' Event API. An Event's name is derived from the step and the entry, so that an Event
+ * that is posted twice exists once.
  *
  * A thread reads the journal and posts the Events of one step after the other; it repeats each
  * until the API server takes or refuses it. No pass of the control loop waits for it. If the API
@@ -23,5 +24,8 @@ void df_events_stop(struct df_events *e);
  * (status.engineRef). */
 int df_event_build(const cJSON *task, int entry, bool on_task, const char *reporter, cJSON **ret,
                    struct df_err *err) DF_MUST_CHECK;
+/* The one about a Run that still waits for its approval (status.remindedAt). */
+int df_event_reminder(const cJSON *run, const char *reporter, cJSON **ret,
+                      struct df_err *err) DF_MUST_CHECK;
 
 #endif

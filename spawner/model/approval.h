@@ -19,6 +19,7 @@ struct df_approval_rules {
     bool separate;      /* approval.separateApprover: of all executors */
     int64_t required;   /* approval.requiredApprovals: the least number of all executors; 0 as 1 */
     enum df_role skips; /* approval.autoApprove: the least role whose autoApprove counts */
+    int64_t reminder_s; /* approval.reminder: a run that waits for so long says so; 0: none does */
 };
 
 /* The rule of approval that the new spec of an executor loosens, in words for a refusal; NULL:

@@ -205,11 +205,24 @@ static int64_t plan_expiry(const struct df_run_view *v)
     return at && df_time_parse(at, &us, NULL) == 0 ? us : 0;
 }
 
-static struct df_run_verdict ask_approval(const struct df_run_view *v, size_t at)
+/* When the run says that it still waits; 0: it does not, or has said so. */
+static int64_t reminder_at(const struct df_run_view *v)
 {
+    int64_t planned_us = df_task_ended_at(v->steps[0], 0);
+    return v->approval.reminder_s && planned_us && !df_json_at(v->run, "status.remindedAt")
+               ? planned_us + v->approval.reminder_s * 1000000
+               : 0;
+}
+
+static struct df_run_verdict ask_approval(const struct df_run_view *v, size_t at, int64_t now_us)
+{
+    int64_t remind_us = reminder_at(v), expiry_us = plan_expiry(v);
     if (!df_streq(df_run_phase(v->run), "WaitingApproval"))
         return (struct df_run_verdict){.next = DF_RUN_ASK, .step = at};
-    return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = plan_expiry(v)};
+    if (remind_us && now_us >= remind_us)
+        return (struct df_run_verdict){.next = DF_RUN_REMIND, .wake_us = expiry_us};
+    bool is_soon = remind_us && (!expiry_us || remind_us < expiry_us);
+    return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = is_soon ? remind_us : expiry_us};
 }
 
 /* An edit of the window with kubectl counts after this time. */
@@ -282,7 +295,7 @@ static struct df_run_verdict next_step(const struct df_run_view *v, size_t at, i
     /* What an edit says about the approval counts when it was checked. */
     if (!df_executor_is_accepted(v->executor))
         return (struct df_run_verdict){.next = DF_RUN_WAIT, .wake_us = now_us + UNCHECKED_US};
-    return is_approved(v) ? begin_apply(v, at, now_us) : ask_approval(v, at);
+    return is_approved(v) ? begin_apply(v, at, now_us) : ask_approval(v, at, now_us);
 }
 
 /* The last step is done, even if a cancel came too late. */

@@ -25,6 +25,7 @@ enum df_run_next {
     DF_RUN_WAIT,        /* nothing to do until something changes, or until wake_us */
     DF_RUN_STEP,        /* create the TaskAction of steps[step] of its recipe */
     DF_RUN_ASK,         /* set phase WaitingApproval: steps[step] asks */
+    DF_RUN_REMIND,      /* set remindedAt: the run has waited for its approval for long */
     DF_RUN_CANCEL_STEP, /* pass the cancel on to the live TaskAction */
     DF_RUN_END_LOST,    /* end the processes of the step whose TaskAction was deleted */
     DF_RUN_FINISH       /* set the final phase, reason and message given in the verdict */
@@ -33,7 +34,7 @@ enum df_run_next {
 struct df_run_verdict {
     enum df_run_next next;
     size_t step;       /* STEP, ASK */
-    int64_t wake_us;   /* WAIT, END_LOST: look again at this real time; 0: after a change */
+    int64_t wake_us;   /* WAIT, REMIND, END_LOST: look again at this real time; 0: after a change */
     const char *phase; /* FINISH: the final phase; borrowed literal */
     char reason[48];
     char message[1024]; /* also of WAIT: what it waits for; or "" */

@@ -291,6 +291,21 @@ static cJSON *await_text(struct world *w, const char *member, const char *text)
     }
 }
 
+static void a_run_that_waits_for_long_says_so_once(void **state)
+{
+    struct world *w = *state;
+    w->config.approval.reminder_s = 1;
+    ask(w);
+    DF_JSON cJSON *said = await_text(w, "remindedAt", "T");
+    assert_string_equal(df_run_phase(said), "WaitingApproval");
+    assert_int_equal(decide(w, "net-1", true, DF_VERBS_WRITE, "ann", NULL), 0);
+    struct runner r = claim(w, "net-1-apply");
+    report(&r, APPLIED);
+    await_phase(w, "Succeeded");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.remindedAt",
+                 df_json_str(said, "status.remindedAt"));
+}
+
 static void a_destroy_needs_more_people_where_the_executor_says_so(void **state)
 {
     struct world *w = *state;
@@ -424,6 +439,7 @@ int main(void)
         TEST(only_approvers_approve),
         TEST(who_is_no_approver_may_discard),
         TEST(no_run_approves_itself_where_there_are_approvers),
+        TEST(a_run_that_waits_for_long_says_so_once),
         TEST(a_destroy_needs_more_people_where_the_executor_says_so),
         TEST(a_plan_that_is_approved_waits_for_its_window),
         TEST(a_plan_that_only_creates_and_updates_is_applied_and_the_run_says_why),

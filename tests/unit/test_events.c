@@ -53,6 +53,26 @@ static void an_event_is_about_the_job_of_its_step(void **state)
                 "the event");
 }
 
+static void a_run_that_waits_for_its_approval_has_an_event_of_one_name(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *run = json("{'metadata':{'name':'net-1','namespace':'apps','uid':"
+                              "'0123456789abcdef'},'status':{'phase':'WaitingApproval',"
+                              "'remindedAt':'1970-01-01T00:00:01.000000Z'}}");
+    cJSON *made = NULL;
+    assert_int_equal(df_event_reminder(run, "pod-7", &made, NULL), 0);
+    DF_JSON cJSON *event = made;
+    assert_json(event,
+                "{'apiVersion':'events.k8s.io/v1','kind':'Event','regarding':{'apiVersion':"
+                "'dayfly.dev/v1alpha1','kind':'Run','name':'net-1','namespace':'apps','uid':"
+                "'0123456789abcdef'},'metadata':{'name':'net-1.01234567-reminder','namespace':"
+                "'apps'},'eventTime':'1970-01-01T00:00:01.000000Z','type':'Warning','reason':"
+                "'WaitingApproval','action':'approve','reportingController':'dayfly.dev/spawner',"
+                "'reportingInstance':'pod-7','note':'still waits for approval: dayfly approve "
+                "net-1'}",
+                "the event");
+}
+
 static void an_event_about_a_workflow_of_tekton_is_about_its_pipeline_run(void **state)
 {
     (void)state;
@@ -436,6 +456,7 @@ int main(void)
     df_log_setup(DF_LOG_ERROR, false, "test");
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_event_is_about_the_job_of_its_step),
+        cmocka_unit_test(a_run_that_waits_for_its_approval_has_an_event_of_one_name),
         cmocka_unit_test(an_event_about_a_workflow_of_tekton_is_about_its_pipeline_run),
         cmocka_unit_test(or_about_the_task_where_that_is_an_object_of_the_cluster),
         cmocka_unit_test(what_went_wrong_is_a_warning_and_an_end_has_the_reason_of_the_step),

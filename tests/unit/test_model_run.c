@@ -352,6 +352,31 @@ static void waiting_for_an_approval_ends_with_the_plan(void **state)
     assert_string_equal(v.reason, "PlanExpired");
 }
 
+static void a_run_that_waits_for_long_says_so_once(void **state)
+{
+    (void)state;
+    DF_JSON cJSON *run =
+        json("{'spec':{'action':'provision'},'status':{'phase':'WaitingApproval'}}");
+    DF_JSON cJSON *executor = json(executor_required);
+    DF_JSON cJSON *plan =
+        json("{'status':{'hasChanges':true,'plan':{'expiresAt':'2026-11-22T12:00:00Z'},"
+             "'conditions':[{'type':'Progressing','status':'False','reason':'Planned',"
+             "'lastTransitionTime':'" NOON "'},{'type':'Succeeded','status':'True'}]}}");
+    struct df_run_view view = {run, executor, {plan}, true, .approval = {.reminder_s = 60}};
+    int64_t due_us = noon() + INT64_C(60000000);
+    struct df_run_verdict v = df_run_next(&view, due_us - 1);
+    assert_int_equal(v.next, DF_RUN_WAIT);
+    assert_int_equal(v.wake_us, due_us);
+    v = df_run_next(&view, due_us);
+    assert_int_equal(v.next, DF_RUN_REMIND);
+    DF_JSON cJSON *said = json(
+        "{'spec':{'action':'provision'},'status':{'phase':'WaitingApproval','remindedAt':'x'}}");
+    view.run = said;
+    v = df_run_next(&view, due_us);
+    assert_int_equal(v.next, DF_RUN_WAIT);
+    assert_true(v.wake_us > due_us);
+}
+
 static void a_canceled_run_ends_when_nothing_of_its_step_is_left(void **state)
 {
     (void)state;
@@ -474,6 +499,9 @@ static void check_invariants(const struct combination *c, const struct df_run_ve
     case DF_RUN_ASK:
         assert_true(!final && !apply && planned && !dry_run && !c->cancel && !approved);
         assert_true(c->decision == 0 && c->phase != 3);
+        break;
+    case DF_RUN_REMIND:
+        fail_msg("there is no reminder");
         break;
     case DF_RUN_CANCEL_STEP:
         assert_true(!final && last == live && (c->cancel || !executors[c->executor]));
@@ -636,6 +664,7 @@ int main(void)
             a_run_that_learned_only_its_tool_is_written_when_that_has_run_for_a_second),
         cmocka_unit_test(a_run_is_decided_as_the_table_says),
         cmocka_unit_test(waiting_for_an_approval_ends_with_the_plan),
+        cmocka_unit_test(a_run_that_waits_for_long_says_so_once),
         cmocka_unit_test(a_canceled_run_ends_when_nothing_of_its_step_is_left),
         cmocka_unit_test(every_combination_keeps_the_promises),
         cmocka_unit_test(a_step_names_its_run_and_the_same_executor),

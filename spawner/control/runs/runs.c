@@ -392,6 +392,8 @@ static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *er
         return make_step(p, v->step, err);
     case DF_RUN_ASK:
         return set_phase(p, "WaitingApproval", err);
+    case DF_RUN_REMIND:
+        return df_json_add_time(df_json_object_at(p->run, "status"), "remindedAt", p->now_us, err);
     case DF_RUN_CANCEL_STEP:
         return cancel_step(p, err);
     case DF_RUN_END_LOST:
@@ -529,6 +531,9 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
         discard_plan(p);
         wake_deleted_steps(p);
     }
+    if (v.next == DF_RUN_REMIND)
+        df_warn("run %s of executor %s still waits for approval",
+                df_json_str(p->run, "metadata.name"), executor_name(p));
     df_standby_want(p->c, &p->view);
     *ret_wake_us = v.wake_us;
     return 0;
