@@ -294,8 +294,11 @@ static uint64_t hash_text(uint64_t h, const char *s)
 bool df_json_has_string(const cJSON *list, const char *s)
 {
     const cJSON *item;
+    if (!s)
+        return false;
     cJSON_ArrayForEach (item, list) {
-        if (df_streq(cJSON_GetStringValue(item), s))
+        if ((item->type & cJSON_String) && *item->valuestring == *s &&
+            df_streq(item->valuestring, s))
             return true;
     }
     return false;

@@ -39,17 +39,17 @@ int df_create_document(struct df_request *req, struct df_response *res, struct d
 
 /* ---- change ---- */
 
-static int change(struct df_request *req, cJSON *doc, const cJSON *old, cJSON **ret,
-                  struct df_err *err)
+static int change(struct df_request *req, struct df_response *res, cJSON *doc, const cJSON *old,
+                  cJSON **ret, struct df_err *err)
 {
     const char *name = df_json_str(doc, "metadata.name");
     if (name && !df_streq(name, req->params[0]))
         return df_fail_reason(err, DF_ERR_USER, "InvalidDocument",
                               "metadata.name: is %.64s, the path says %s", name, req->params[0]);
-    return verbs[req->route->of].change(req, doc, old, ret, err);
+    return verbs[req->route->of].change(req, res, doc, old, ret, err);
 }
 
-static int replace(struct df_request *req, cJSON **ret, struct df_err *err)
+static int replace(struct df_request *req, struct df_response *res, cJSON **ret, struct df_err *err)
 {
     DF_JSON cJSON *old = NULL;
     if (get_document(req, &old, err) < 0 || df_request_check_match(req, old, err) < 0)
@@ -64,13 +64,13 @@ static int replace(struct df_request *req, cJSON **ret, struct df_err *err)
         return df_fail_reason(err, DF_ERR_CONFLICT, "Conflict",
                               "metadata.resourceVersion: %s was changed meanwhile: read it again",
                               req->params[0]);
-    return change(req, req->json, old, ret, err);
+    return change(req, res, req->json, old, ret, err);
 }
 
 int df_put_document(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *changed = NULL;
-    if (replace(req, &changed, err) < 0)
+    if (replace(req, res, &changed, err) < 0)
         return -1;
     return df_respond_document(req, res, 200, changed, err);
 }
@@ -92,7 +92,8 @@ static cJSON *client_part(const cJSON *old)
     return failed ? NULL : DF_TAKE(doc);
 }
 
-static int patch_once(struct df_request *req, cJSON **ret, struct df_err *err)
+static int patch_once(struct df_request *req, struct df_response *res, cJSON **ret,
+                      struct df_err *err)
 {
     DF_JSON cJSON *old = NULL;
     if (get_document(req, &old, err) < 0 || df_request_check_match(req, old, err) < 0)
@@ -100,15 +101,15 @@ static int patch_once(struct df_request *req, cJSON **ret, struct df_err *err)
     DF_JSON cJSON *doc = client_part(old);
     if (df_check_alloc(doc, err) < 0 || df_json_merge_patch(&doc, req->json, err) < 0)
         return -1;
-    return change(req, doc, old, ret, err);
+    return change(req, res, doc, old, ret, err);
 }
 
-static int patch(struct df_request *req, cJSON **ret, struct df_err *err)
+static int patch(struct df_request *req, struct df_response *res, cJSON **ret, struct df_err *err)
 {
     if (!req->json)
         return df_fail(err, DF_ERR_USER, "a body with the merge patch is required");
     for (int i = 1;; i++) {
-        if (patch_once(req, ret, err) == 0)
+        if (patch_once(req, res, ret, err) == 0)
             return 0;
         bool raced = err->cls == DF_ERR_CONFLICT && df_streq(err->reason, "Conflict");
         if (!raced || i == PATCH_TRIES || df_request_header(req, "If-Match"))
@@ -119,7 +120,7 @@ static int patch(struct df_request *req, cJSON **ret, struct df_err *err)
 int df_patch_document(struct df_request *req, struct df_response *res, struct df_err *err)
 {
     DF_JSON cJSON *changed = NULL;
-    if (patch(req, &changed, err) < 0)
+    if (patch(req, res, &changed, err) < 0)
         return -1;
     return df_respond_document(req, res, 200, changed, err);
 }

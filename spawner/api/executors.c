@@ -4,8 +4,11 @@
 #include "spawner/api/documents.h"
 #include "spawner/api/handlers.h"
 #include "spawner/http/rights.h"
+#include "spawner/model/access.h"
 #include "spawner/requests/holdings.h"
 #include "spawner/requests/secrets.h"
+
+#define AUDIT_DETAIL_MAX (16 * DF_KIB)
 
 static int get_executor(const struct df_request *req, cJSON **ret, struct df_err *err)
 {
@@ -52,16 +55,50 @@ int df_make_executor(struct df_request *req, const cJSON *marks, cJSON **ret, st
 
 /* ---- change ---- */
 
-int df_change_executor(struct df_request *req, cJSON *doc, const cJSON *old, cJSON **ret,
-                       struct df_err *err)
+/* "...; ... and 3 more": an entry of the audit trail has room for so much. */
+static char *join(const cJSON *said)
+{
+    DF_BUF struct df_buf out = DF_BUF_INIT(2 * AUDIT_DETAIL_MAX);
+    int left = cJSON_GetArraySize(said);
+    const cJSON *one;
+    cJSON_ArrayForEach (one, said) {
+        if (out.len + strlen(one->valuestring) > AUDIT_DETAIL_MAX)
+            break;
+        (void)df_buf_addf(&out, "%s%s", out.len ? "; " : "", one->valuestring);
+        left--;
+    }
+    if (left)
+        (void)df_buf_addf(&out, " and %d more grants", left);
+    return df_buf_take(&out);
+}
+
+/* Says in the answer and in the audit trail who gains and who loses by the change. */
+static int tell_grants(const struct df_request *req, struct df_response *res, const cJSON *old,
+                       cJSON *doc, struct df_err *err)
+{
+    DF_JSON cJSON *said = cJSON_CreateArray();
+    if (df_check_alloc(said, err) < 0 ||
+        df_access_changes(req->s->config->grants, old, doc, NULL, said, err) < 0)
+        return -1;
+    if (!said->child)
+        return 0;
+    if (df_check_alloc(res->audit_detail = join(said), err) < 0)
+        return -1;
+    return df_json_add(doc, "warnings", DF_TAKE(said), err);
+}
+
+int df_change_executor(struct df_request *req, struct df_response *res, cJSON *doc,
+                       const cJSON *old, cJSON **ret, struct df_err *err)
 {
     bool confirmed = false; /* an admin may confirm the change to another source */
     if (df_request_flag(req, "confirmSourceChange", &confirmed, err) < 0)
         return -1;
     const struct df_document_request request = {
         .doc = doc, .role = req->caller.role, .actor = req->caller.name, .verbs = req->verbs};
-    return df_request_change_executor(req->s, &request, old, confirmed, ret, err) < 0
-               ? df_rights_refuse(req, err)
+    if (df_request_change_executor(req->s, &request, old, confirmed, ret, err) < 0)
+        return df_rights_refuse(req, err);
+    return tell_grants(req, res, old, *ret, err) < 0
+               ? -1
                : df_request_warn_of_secrets(req->s, *ret, err);
 }
 

@@ -19,6 +19,9 @@ DF_HANDLER(df_get_openapi);
 DF_HANDLER(df_get_version);
 DF_HANDLER(df_list_engines);
 
+/* access.c */
+DF_HANDLER(df_get_access);
+
 /* who.c */
 DF_HANDLER(df_get_login);
 DF_HANDLER(df_get_whoami);

@@ -47,6 +47,7 @@ static const struct df_route routes[] = {
     ROUTE("GET", "/openapi.yaml", ANYONE, df_get_openapi),
     ROUTE("GET", "/v1/version", ANYONE, df_get_version),
     ROUTE("GET", "/v1/login", ANYONE, df_get_login),
+    ROUTE("GET", "/v1/access", ADMIN, df_get_access, .query = "of"),
     ROUTE("GET", "/v1/whoami", CALLER, df_get_whoami, ANY_REPLICA),
     ROUTE("GET", "/v1/engines", READ, df_list_engines, ANY_REPLICA),
 
@@ -66,10 +67,11 @@ static const struct df_route routes[] = {
     ROUTE("DELETE", "/v1/executors/{name}", MAY_ALL(DF_VERBS_WRITE, EXECUTOR), df_delete_executor,
           .query = "forget abandon stateVersion", AUDIT("delete", "Executor")),
     ROUTE("GET", "/v1/executors/{name}/actions", MAY(VIEW, EXECUTOR), df_get_executor_actions),
+    ROUTE("GET", "/v1/executors/{name}/access", MAY(GRANT, EXECUTOR), df_get_access, .query = "of"),
     ROUTE("POST", "/v1/executors/{name}/recreate", MAY(APPLY, EXECUTOR), df_recreate_executor, JSON,
           AUDIT("recreate", "Executor")),
     ROUTE("GET", "/v1/executors/{name}/runs", MAY(VIEW, EXECUTOR), df_list_executor_runs,
-          .query = "limit cursor order phase", ANY_REPLICA),
+          .query = "limit cursor label order phase creator", ANY_REPLICA),
     /* The verb is that of its action (df_action_verb()). */
     ROUTE("POST", "/v1/executors/{name}/runs", MAY(VIEW, EXECUTOR), df_create_run, DOCUMENT,
           AUDIT("create", "Run")),
@@ -109,7 +111,7 @@ static const struct df_route routes[] = {
     ROUTE("POST", "/v1/executors/{name}/state/errored/{step}/push", MAY(STATE_WRITE, EXECUTOR),
           df_push_errored_state, AUDIT("push-errored", "State")),
 
-    ROUTE("GET", "/v1/runs", CALLER, df_list_documents, OF(RUN), .query = LIST " phase",
+    ROUTE("GET", "/v1/runs", CALLER, df_list_documents, OF(RUN), .query = LIST " phase creator",
           ANY_REPLICA),
     ROUTE("GET", "/v1/runs/{name}", MAY(VIEW, RUN), df_get_document, ANY_REPLICA),
     ROUTE("POST", "/v1/runs/{name}/approve", MAY(APPROVE, RUN), df_approve_run, JSON,

@@ -131,12 +131,18 @@ static const struct df_option edit_options[] = {
     CONFIRM,
     {0}};
 
+static const struct df_option access_options[] = {
+    {"of", 0, "WHO", "only what this user, group, service account or token has", NULL},
+    OUTPUT,
+    {0}};
+
 static const struct df_option get_options[] = {
     {"output", 'o', "FORMAT", "json, yaml, jsonl, csv, wide or name",
      "json|yaml|jsonl|csv|wide|name"},
     {"executor", 0, "EXECUTOR", "only runs or revisions of this executor", NULL},
     {"selector", 'l', "LABELS", "only what has these labels: k=v,k2!=v,k3", NULL},
     {"state", 0, "STATE", "only these states or phases, separated by commas", NULL},
+    {"creator", 0, "WHO", "only executors that this one made, or runs that it asked for", NULL},
     {"namespace", 'n', "NAMESPACE", "only this metadata.namespace", NULL},
     {"sort-by", 0, "COLUMN", "a column's title, or a path like .metadata.name", NULL},
     {"limit", 0, "NUMBER", "at most so many of each kind", NULL},
@@ -576,6 +582,16 @@ const struct df_command df_commands[] = {
      "dayfly whoami\n"
      "dayfly whoami -o json\n",
      output_options, 0, 0, df_cmd_whoami},
+    {"access", "[EXECUTOR]", "Show who may do what with an executor, and what somebody may",
+     "A line for each grant of auth.grants that applies, for the role of each token and service\n"
+     "account, and for who made it. It needs the verb grant on the executor. With --of: on what a\n"
+     "user, group, service account (namespace/name) or token has which verbs; for that of all\n"
+     "executors the role admin. With neither it is `dayfly whoami`.\n",
+     "dayfly access net\n"
+     "dayfly access net -o json\n"
+     "dayfly access --of net-team\n"
+     "dayfly access net --of ci/deployer\n",
+     access_options, 0, 1, df_cmd_access},
     {"version", "", "Show the version", NULL, "dayfly version -o json\n", output_options, 0, 0,
      df_cmd_version},
     {"completion", "bash|zsh|fish", "Print a completion script", NULL,

@@ -58,6 +58,7 @@ int df_cmd_token_list(struct df_cli *cli, struct df_err *err);
 int df_cmd_token_revoke(struct df_cli *cli, struct df_err *err);
 int df_cmd_login(struct df_cli *cli, struct df_err *err);
 int df_cmd_logout(struct df_cli *cli, struct df_err *err);
+int df_cmd_access(struct df_cli *cli, struct df_err *err);
 int df_cmd_whoami(struct df_cli *cli, struct df_err *err);
 int df_cmd_version(struct df_cli *cli, struct df_err *err);
 int df_cmd_completion(struct df_cli *cli, struct df_err *err);

@@ -135,16 +135,27 @@ int df_check_data_directory(struct df_doctor_context *p, struct df_err *err)
 
 /* ---- tokens, credentials, State Service ---- */
 
+static int check_admin(struct df_doctor_context *p, const char *path, struct df_err *err)
+{
+    struct df_tokens *tokens = NULL;
+    bool any = false;
+    if (df_tokens_open(path, &tokens, err) < 0)
+        return -1;
+    int result = df_auth_check_admin(p->config.accounts, p->config.grants, tokens, &any, err);
+    df_tokens_close(tokens);
+    if (result == 0 && !any)
+        df_finding(p, DF_LEVEL_WARN, DF_AUTH_NO_ADMIN);
+    return result;
+}
+
 int df_check_tokens(struct df_doctor_context *p, struct df_err *err)
 {
     const char *path = p->config.token_file;
-    struct df_tokens *tokens = NULL;
     struct stat st;
+    if (df_config_has_callers(&p->config) && check_admin(p, path, err) < 0)
+        return -1;
     if (!path)
         return 0;
-    if (df_tokens_open(path, &tokens, err) < 0)
-        return -1;
-    df_tokens_close(tokens);
     if (stat(path, &st) < 0)
         return df_fail_errno(err, errno, "auth.tokenFile %s", path);
     if (st.st_mode & 022)

@@ -142,5 +142,5 @@ void df_audit_request(struct df_request *req, const struct df_response *res,
         refuse_caller(req, action, name, why);
     else if (action)
         store_entry(req, action, req->route->kind, name, status < 400 ? "done" : "failed",
-                    why->message);
+                    res->audit_detail && status < 400 ? res->audit_detail : why->message);
 }

@@ -99,6 +99,7 @@ static void free_transaction(struct transaction *t)
     df_buf_free(&t->res.body);
     drop_other_bodies(&t->res);
     cJSON_Delete(t->res.problem_extra);
+    free(t->res.audit_detail);
     df_buf_free(&t->outgoing);
     free(t);
 }

@@ -64,6 +64,7 @@ struct df_response {
     cJSON *problem_extra;            /* further members of a problem; owned */
     char audit_name[64];             /* the changed object, if the path does not name it; or "" */
     const char *audit;               /* replaces the route's audit word; or NULL */
+    char *audit_detail;              /* of an entry about success; owned; NULL: none */
 };
 
 typedef int (*df_handler)(struct df_request *req, struct df_response *res, struct df_err *err);

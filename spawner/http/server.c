@@ -65,11 +65,23 @@ static void declare_metrics(struct df_api *a)
     a->open = df_metric_gauge("dayfly_http_connections", "Open connections.", NULL);
 }
 
+/* Without grants it may be meant: tokens that read, and a service that nobody administrates. */
+static int open_token_file(struct df_api *a, const struct df_config *config, struct df_err *err)
+{
+    bool any = false;
+    if (df_tokens_open(config->token_file, &a->tokens, err) < 0 ||
+        df_auth_check_admin(config->accounts, config->grants, a->tokens, &any, err) < 0)
+        return -1;
+    if (!any)
+        df_warn(DF_AUTH_NO_ADMIN);
+    return 0;
+}
+
 static int open_tokens(struct df_api *a, bool loopback, struct df_err *err)
 {
     const struct df_config *config = a->s->config;
     if (df_config_has_callers(config))
-        return df_tokens_open(config->token_file, &a->tokens, err);
+        return open_token_file(a, config, err);
     a->is_local = loopback;
     if (loopback)
         return a->s->local_token ? df_tokens_open_local(a->s->local_token, &a->tokens, err) : 0;

@@ -10,6 +10,7 @@
 #include "common/crypto/crypto.h"
 #include "spawner/identity/claim.h"
 #include "spawner/identity/tokens.h"
+#include "spawner/model/access.h"
 
 static int fail_unauthorized(struct df_err *err, const char *why)
 {
@@ -197,4 +198,17 @@ int df_auth_require(const struct df_caller *caller, enum df_role needed, struct 
                               name, df_role_name(needed));
     return df_fail_reason(err, DF_ERR_DENIED, "Forbidden", "%s has the role %s; %s is needed", name,
                           df_role_name(caller->role), df_role_name(needed));
+}
+
+int df_auth_check_admin(const cJSON *accounts, const cJSON *grants, struct df_tokens *tokens,
+                        bool *ret, struct df_err *err)
+{
+    DF_JSON cJSON *held = cJSON_CreateArray();
+    if (df_check_alloc(held, err) < 0 || df_tokens_list(tokens, held, err) < 0)
+        return -1;
+    *ret = df_access_has_admin(
+        &(struct df_access_rules){.grants = grants, .accounts = accounts, .tokens = held});
+    if (!*ret && cJSON_GetArraySize(grants))
+        return df_fail(err, DF_ERR_USER, "auth.grants: " DF_AUTH_NO_ADMIN);
+    return 0;
 }

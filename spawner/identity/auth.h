@@ -74,6 +74,18 @@ int df_auth_account(const cJSON *accounts, const cJSON *grants, struct df_claims
 /* Somebody without any grant, on all executors or on some. */
 bool df_caller_is_nobody(const struct df_caller *caller);
 
+/* What to say if nobody is admin. */
+#define DF_AUTH_NO_ADMIN                                                                           \
+    "nobody is admin: no grant of auth.grants has the preset admin on {all: true}, no token of "   \
+    "auth.tokenFile and no account of auth.serviceAccounts the role admin. Nobody could then "     \
+    "read the audit trail, back up, or change who may what by labels. Add `NAME: {to: {groups: "   \
+    "[GROUP]}, on: {all: true}, preset: admin}` to auth.grants, or a token: `dayfly token create " \
+    "--name NAME --role admin --token-file FILE`"
+/* Is anybody admin, as far as the service can know? USER if nobody is and there are grants: who
+ * made them left the last admin out. tokens as in df_tokens_list(). */
+int df_auth_check_admin(const cJSON *accounts, const cJSON *grants, struct df_tokens *tokens,
+                        bool *ret, struct df_err *err) DF_MUST_CHECK;
+
 /* DENIED Forbidden if the caller's role is too low; the message names both roles. */
 int df_auth_require(const struct df_caller *caller, enum df_role needed,
                     struct df_err *err) DF_MUST_CHECK;

@@ -228,3 +228,22 @@ enum df_role df_tokens_find(struct df_tokens *t, const char *token, char name[64
     (void)pthread_mutex_unlock(&t->lock);
     return role;
 }
+
+static int add_holder(cJSON *to, const char *name, enum df_role role, struct df_err *err)
+{
+    return df_json_append(
+        to, df_json_object(DF_STR("name", name), DF_STR("role", df_role_name(role))), err);
+}
+
+int df_tokens_list(struct df_tokens *t, cJSON *ret, struct df_err *err)
+{
+    int result = 0;
+    if (!t)
+        return add_holder(ret, "local", DF_ROLE_ADMIN, err);
+    (void)pthread_mutex_lock(&t->lock);
+    reload_changed(t);
+    for (size_t i = 0; result == 0 && i < t->count; i++)
+        result = add_holder(ret, t->list[i].name, t->list[i].role, err);
+    (void)pthread_mutex_unlock(&t->lock);
+    return result;
+}

@@ -14,6 +14,7 @@
 #ifndef DF_IDENTITY_TOKENS_H
 #define DF_IDENTITY_TOKENS_H
 
+#include "common/json/json.h"
 #include "spawner/model/model.h"
 
 struct df_tokens; /* opaque */
@@ -27,6 +28,10 @@ void df_tokens_close(struct df_tokens *t);
 
 /* Returns the role of a token, or DF_ROLE_NONE. Compares every entry, in constant time. */
 enum df_role df_tokens_find(struct df_tokens *t, const char *token, char name[64]);
+
+/* Appends {name, role} of each token to ret, an array. t NULL: callers need no token, and each is
+ * the admin "local". */
+int df_tokens_list(struct df_tokens *t, cJSON *ret, struct df_err *err) DF_MUST_CHECK;
 
 /* Fails if the current file is invalid. */
 int df_tokens_check(struct df_tokens *t, struct df_err *err) DF_MUST_CHECK;

@@ -113,14 +113,26 @@ bool df_grants_name_accounts(const cJSON *grants)
     return has_any(grants, "to.serviceAccounts");
 }
 
+static bool has_group(const cJSON *named, const cJSON *groups)
+{
+    const cJSON *group;
+    cJSON_ArrayForEach (group, groups) {
+        if (df_json_has_string(named, group->valuestring))
+            return true;
+    }
+    return false;
+}
+
+/* Each request asks it of each grant, so the lists are told apart by their first letters alone. */
 bool df_grantee_is_of(const cJSON *whom, const struct df_grantee *who)
 {
-    const cJSON *group, *named = df_json_at(whom, "groups");
-    if ((who->user && df_json_has_string(df_json_at(whom, "users"), who->user)) ||
-        (who->account && df_json_has_string(df_json_at(whom, "serviceAccounts"), who->account)))
-        return true;
-    cJSON_ArrayForEach (group, who->groups) {
-        if (df_json_has_string(named, group->valuestring))
+    const cJSON *list;
+    cJSON_ArrayForEach (list, whom) {
+        bool named =
+            *list->string == 'g'
+                ? has_group(list, who->groups)
+                : df_json_has_string(list, *list->string == 'u' ? who->user : who->account);
+        if (named)
             return true;
     }
     return false;
@@ -128,7 +140,7 @@ bool df_grantee_is_of(const cJSON *whom, const struct df_grantee *who)
 
 static bool names(const cJSON *grant, const struct df_grantee *who)
 {
-    return df_grantee_is_of(df_json_at(grant, "to"), who);
+    return df_grantee_is_of(cJSON_GetObjectItemCaseSensitive(grant, "to"), who);
 }
 
 /* ---- what it gives --------------------------------------------------------------------------- */
@@ -169,12 +181,14 @@ void df_granted_free(struct df_granted *g)
     *g = (struct df_granted){0};
 }
 
-/* The grant is not on all executors. */
-static bool is_on(const cJSON *grant, const char *executor, const cJSON *doc)
+bool df_grant_is_on(const cJSON *grant, const char *executor, const cJSON *doc)
 {
-    const cJSON *wanted = df_json_at(grant, "on.matchLabels");
-    return wanted ? df_labels_match(doc, wanted)
-                  : df_json_has_string(df_json_at(grant, "on.names"), executor);
+    const cJSON *where = cJSON_GetObjectItemCaseSensitive(grant, "on");
+    const cJSON *wanted = cJSON_GetObjectItemCaseSensitive(where, "matchLabels");
+    if (wanted)
+        return df_labels_match(doc, wanted);
+    return cJSON_HasObjectItem(where, "all") ||
+           df_json_has_string(cJSON_GetObjectItemCaseSensitive(where, "names"), executor);
 }
 
 df_verbs df_granted_on(const struct df_granted *g, const char *caller, const char *executor,
@@ -183,22 +197,12 @@ df_verbs df_granted_on(const struct df_granted *g, const char *caller, const cha
     const char *creator = df_json_str(doc, "status.creator");
     df_verbs verbs = g->all;
     for (size_t i = 0; i < g->some_count; i++)
-        if (is_on(g->some[i], executor, doc))
+        if (df_grant_is_on(g->some[i], executor, doc))
             verbs |= df_grant_verbs(g->some[i]);
     if (df_stamp_is_name(creator) && df_streq(creator, caller) &&
         df_verbs_have(verbs, DF_VERBS_WRITE))
         verbs |= g->creator;
     return verbs;
-}
-
-bool df_grants_are_same(const cJSON *grants, const cJSON *old, const cJSON *doc)
-{
-    const cJSON *grant;
-    cJSON_ArrayForEach (grant, grants) {
-        if (df_json_at(grant, "on.matchLabels") && is_on(grant, "", old) != is_on(grant, "", doc))
-            return false;
-    }
-    return true;
 }
 
 int df_grants_naming(const cJSON *grants, const struct df_grantee *who, cJSON *ret,

@@ -61,8 +61,8 @@ void df_granted_free(struct df_granted *g);
 df_verbs df_granted_on(const struct df_granted *g, const char *caller, const char *name,
                        const cJSON *doc);
 
-/* Do the labels of both documents lead to the same grants, whoever they name? */
-bool df_grants_are_same(const cJSON *grants, const cJSON *old, const cJSON *doc);
+/* Is the grant on this executor? doc as above. */
+bool df_grant_is_on(const cJSON *grant, const char *executor, const cJSON *doc);
 
 /* Appends the names of the grants that name somebody to ret, an array. */
 int df_grants_naming(const cJSON *grants, const struct df_grantee *who, cJSON *ret,

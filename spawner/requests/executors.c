@@ -7,6 +7,7 @@
 #include "common/base/clock.h"
 #include "common/base/log.h"
 #include "spawner/model/accepted.h"
+#include "spawner/model/access.h"
 #include "spawner/model/approval.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/policy.h"
@@ -125,14 +126,30 @@ static int note_source(cJSON *doc, struct df_err *err)
     return df_json_set_str(status, "provisionedFrom", df_json_str(doc, "spec.source.url"), err);
 }
 
+/* "metadata.labels.a, metadata.labels.b: a change that leads to ..." */
+static int say_labels(const cJSON *labels, struct df_buf *out, struct df_err *err)
+{
+    const cJSON *label;
+    cJSON_ArrayForEach (label, labels)
+        (void)df_buf_addf(out, "%smetadata.labels.%s", out->len ? ", " : "", label->valuestring);
+    (void)df_buf_adds(out, ": a change that leads to other grants of auth.grants");
+    return df_buf_check(out, err);
+}
+
 /* Whoever may only edit changes neither who may what, which labels lead to, nor what keeps a run
  * from being applied. */
 static int check_rules(const struct df_spawner *s, const cJSON *doc, const cJSON *old,
                        df_verbs verbs, struct df_err *err)
 {
     const char *what = df_approval_loosened(old, doc);
-    if (!df_grants_are_same(s->config->grants, old, doc))
-        what = "metadata.labels: a change that leads to other grants of auth.grants";
+    DF_JSON cJSON *labels = cJSON_CreateArray();
+    DF_BUF struct df_buf said = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    if (df_check_alloc(labels, err) < 0 ||
+        df_access_changes(s->config->grants, old, doc, labels, NULL, err) < 0 ||
+        say_labels(labels, &said, err) < 0)
+        return -1;
+    if (labels->child)
+        what = df_buf_str(&said);
     else if (!df_policies_are_same(s->config->policies, old, doc))
         what = "metadata.labels: a change that leads to other policies";
     return what ? df_verbs_require(verbs, DF_VERB_GRANT, what, df_json_str(old, "metadata.name"),

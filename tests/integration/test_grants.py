@@ -128,7 +128,7 @@ def test_what_one_may_not_view_answers_as_what_does_not_exist(world):
     run = world.run("root", "db")
     reached = 0
     for kind, name in ("executors", "db"), ("runs", run), ("taskactions", f"{run}-plan"), ("states", f"{run}-plan"):
-        for rest in {"executors": ["", "/actions", "/runs", "/outputs", "/state", "/state/versions", "/state/lock", "/state/errored"],
+        for rest in {"executors": ["", "/access", "/access?of=bob", "/actions", "/runs", "/runs?label=team&creator=x", "/outputs", "/state", "/state/versions", "/state/lock", "/state/errored"],
                      "runs": ["", "/log", "/events", "/watch", "/outputs"], "taskactions": ["", "/log"], "states": [""]}[kind]:
             path = f"/v1/{kind}/{name}{rest}"
             hidden, absent = world.ask("bob", "GET", path), world.ask("bob", "GET", path.replace(name, "nobody"))
@@ -139,12 +139,13 @@ def test_what_one_may_not_view_answers_as_what_does_not_exist(world):
                          ("DELETE", "/v1/executors/db/state/lock"), ("POST", "/v1/executors/db/state/push")):
         assert world.refused(404, "bob", method, path, {"action": "dry-run"}).endswith("does not exist"), path
         reached += 1
-    assert reached == 25
+    assert reached == 28
 
 
 ROUTES = [  # what is asked of the executor net and its run, with bodies that are refused once the caller is not
     ("GET", "/v1/executors/net", None, "view"), ("GET", "/v1/executors/net/actions", None, "view"), ("GET", "/v1/executors/net/runs", None, "view"),
-    ("GET", "/v1/executors/net/revisions", None, "view"),
+    ("GET", "/v1/executors/net/revisions", None, "view"), ("GET", "/v1/executors/net/access", None, "view grant"),
+    ("GET", "/v1/executors/net/access?of=bob", None, "view grant"),
     ("GET", "/v1/executors/net/outputs", None, "view"), ("GET", "/v1/executors/net/outputs?showSensitive", None, "view secrets"),
     ("GET", "/v1/executors/net/state/versions", None, "view"), ("GET", "/v1/executors/net/state/lock", None, "view"),
     ("GET", "/v1/executors/net/state/errored", None, "view"), ("GET", "/v1/runs/net-1", None, "view"), ("GET", "/v1/runs/net-1/log", None, "view"),
@@ -194,7 +195,7 @@ def test_every_route_of_the_api_about_executors_is_in_the_table_above(world):
 
 def test_what_belongs_to_no_executor_needs_a_grant_on_all(world):
     world.make("root", "net", team="net")
-    routes = [("GET", path) for path in ("/v1/integrations", "/v1/secrets", "/v1/audit", "/v1/backup", "/v1/storage", "/v1/engines")] + [
+    routes = [("GET", path) for path in ("/v1/access?of=net-team", "/v1/integrations", "/v1/secrets", "/v1/audit", "/v1/backup", "/v1/storage", "/v1/engines")] + [
         ("POST", path) for path in ("/v1/taskactions", "/v1/integrations", "/v1/gc")] + [("PUT", "/v1/secrets/a/b"), ("DELETE", "/v1/secrets/a")]
     for method, path in routes:
         for who in "cyd", "dan", "has-admin":
@@ -222,7 +223,13 @@ def test_labels_that_grant_are_changed_only_by_who_may_grant(world):
     whole = world.executor("net", note="a")
     world.refused(403, "joe", "PUT", "/v1/executors/net", {**whole, "metadata": {**whole["metadata"], "resourceVersion": version}})
     assert world.ok("joe", "PATCH", "/v1/executors/net", {"metadata": {"labels": {"note": "b"}}})["metadata"]["labels"] == {"team": "net", "note": "b"}
-    world.ok("root", "PATCH", "/v1/executors/net", patch)
+    assert "metadata.labels.team:" in detail and "note" not in detail and "net-editor" not in detail
+    moved = world.ok("root", "PATCH", "/v1/executors/net", patch)
+    lost = [f"metadata.labels: the grant {grant} applies to net no more and takes {verbs} from group {group}"
+            for grant, verbs, group in (("team", "view, plan", "net-team"), ("lead", "write", "net-lead"), ("editor", "view, edit", "net-editor"))]
+    assert moved["warnings"] == [*lost, "metadata.labels: the grant secret applies to net now and gives admin to group net-editor"]
+    entry = world.ok("root", "GET", "/v1/audit?action=update&name=net&outcome=done")["items"][0]
+    assert entry["detail"] == "; ".join(moved["warnings"]) and "warnings" not in world.ok("root", "GET", "/v1/executors/net")
     world.refused(404, "bob", "GET", "/v1/executors/net")
     world.ok("joe", "PATCH", "/v1/executors/net", {"metadata": {"labels": {"team": "net"}}})  # an admin of the team db
     world.ok("bob", "GET", "/v1/executors/net")
@@ -331,7 +338,95 @@ def test_who_made_an_executor_has_the_creators_preset_on_it(home, provider):
         world.refused(404, "cyd", "GET", "/v1/executors/mine")
 
 
+ASKED = {"view": ("GET", "", None), "plan": ("POST", "/runs", {"action": "dry-run", "class": "none"}),
+         "apply": ("POST", "/runs", {"action": "provision", "class": "none"}), "destroy": ("POST", "/runs", {"action": "destroy"}),
+         "edit": ("PATCH", "", {"spec": {"never": 1}}), "state": ("GET", "/state", None), "grant": ("GET", "/access", None),
+         "state-write": ("POST", "/state/rollback", {}), "secrets": ("GET", "/outputs?showSensitive", None)}
+
+
+def allowed(world, who, name):
+    """The verbs of a person on an executor, found out by asking: what is allowed is done, or refused for another reason."""
+    def may(method, rest, body):
+        status, answer = world.ask(who, method, f"/v1/executors/{name}{rest}", body)
+        return status != 403 and not (status == 404 and answer["detail"].endswith("does not exist"))
+    return {verb for verb, asked in ASKED.items() if may(*asked)}
+
+
+def test_access_says_what_everybody_is_allowed_indeed(world):
+    world.make("root", "net", team="net")
+    world.make("root", "db", team="db")
+    for name in "net", "db":
+        rows = world.ok("root", "GET", f"/v1/executors/{name}/access")["items"]
+        for who in PEOPLE:
+            groups = {*PEOPLE[who]["groups"]}
+            said = {verb for row in rows for verb in row["verbs"]
+                    if f"{world.provider.issuer}#{who}" in row["to"].get("users", []) or groups & {*row["to"].get("groups", [])}}
+            assert allowed(world, who, name) == said & {*ASKED}, (name, who, said)
+
+
+def test_access_of_somebody_is_what_names_them(world):
+    world.make("root", "db", team="db")
+    joe = f"{world.provider.issuer}#only-grant"
+    answer = world.ok("root", "GET", f"/v1/access?of={urllib.parse.quote(joe)}")
+    assert answer["items"] == [
+        {"by": "auth.grants", "grant": "only-grant", "to": {"users": [joe]}, "on": {"names": ["net"]}, "verbs": ["view", "grant"]},
+        {"by": "auth.creator", "to": {"creator": joe}, "on": {"creator": joe}, "verbs": PRESETS["write"].split()}]
+    assert [row["grant"] for row in world.ok("root", "GET", "/v1/access?of=net-editor")["items"]] == ["editor", "secret"]
+    assert world.ok("root", "GET", "/v1/access?of=nobody")["items"] == [] and "?of=NAME" in world.refused(400, "root", "GET", "/v1/access?of=")
+    call = world.ok("joe", "GET", "/v1/executors/db/access?of=on-call")["items"]  # not that it is on others, too
+    assert call == [{"by": "auth.grants", "grant": "call", "to": {"groups": ["on-call"]}, "on": {"names": ["db"]}, "verbs": ["view", "approve"]}]
+    world.refused(403, "dan", "GET", "/v1/executors/db/access")
+    assert world.ok("root", "GET", "/v1/audit?outcome=refused&actor=" + urllib.parse.quote(f"{world.provider.issuer}#dan"))["items"][0]["action"] == "read"
+
+
+def test_the_command_shows_who_may_what_and_warns_of_who_gains_and_loses(home, provider):
+    tokens = home.directory / "tokens"
+    boss, clerk = (home.dayfly("token", "create", "--name", name, "--role", role, "--token-file", tokens).stdout.strip()
+                   for name, role in (("boss", "admin"), ("clerk", "read")))
+    with Server(home, config=configuration(provider).replace("auth:\n", f"auth:\n  tokenFile: {tokens}\n")) as server:
+        world, env = World(home, provider, server), {"DAYFLY_TOKEN": boss}
+        world.make("cyd", "net", team="net")
+        shown = home.dayfly("access", "net", env=env).stdout
+        lines = {" ".join(line.split()) for line in shown.splitlines()}
+        assert lines > {"BY VERBS ON TO", "grant platform admin all group platform", "grant team view, plan team=net group net-team",
+                        "auth.tokenFile admin all token boss", "auth.tokenFile read all token clerk", f"auth.creator write net {provider.issuer}#cyd"}
+        assert "grant secret" not in shown and boss not in shown
+        rows = home.json("access", "net", "--of", "clerk", env=env)["items"]
+        assert rows == [{"by": "auth.tokenFile", "role": "read", "to": {"tokens": ["clerk"]}, "on": {"all": True}, "verbs": ["view"]}]
+        assert "grant secret admin team=db group net-editor" in " ".join(home.dayfly("access", "--of", "net-editor", env=env).stdout.split())
+        assert "Known by:" in home.dayfly("access", env={"DAYFLY_TOKEN": clerk}).stdout
+        assert "you may not" in home.dayfly("access", "net", env={"DAYFLY_TOKEN": clerk}, code=1).stderr
+        assert "admin is needed" in home.dayfly("access", "--of", "ops", env={"DAYFLY_TOKEN": clerk}, code=1).stderr
+        document = home.json("get", "executor", "net", env=env)
+        document["metadata"]["labels"]["team"] = "db"
+        applied = home.dayfly("apply", "-f", "-", input=json.dumps(document), env=env)
+        assert "dayfly: warning: metadata.labels: the grant team applies to net no more and takes view, plan from group net-team" in applied.stderr
+        assert "dayfly: warning: metadata.labels: the grant secret applies to net now and gives admin to group net-editor" in applied.stderr
+
+
+def test_lists_are_filtered_by_the_service_for_who_may_view_some(world):
+    for name, team in ("net", "net"), ("lan", "net"), ("db", "db"):
+        world.make("cyd" if name == "lan" else "root", name, team=team)
+    mine, foreign = world.run("bob", "net"), world.run("root", "db")
+    cyd, bob = (urllib.parse.quote(f"{world.provider.issuer}#{name}") for name in ("cyd", "bob"))
+
+    def found(who, path):
+        return sorted(item["metadata"]["name"] for item in world.ok(who, "GET", path)["items"])
+
+    for who, all_of_them in ("bob", {"lan", "net"}), ("eve", {"lan", "net", "db"}), ("dan", {"db"}), ("joe", {"lan", "net", "db"}):
+        assert found(who, f"/v1/executors?creator={cyd}") == sorted({"lan"} & all_of_them)
+        assert found(who, "/v1/executors?label=team=db&state=provision&status=ready,done") == sorted({"db"} & all_of_them)
+        assert found(who, "/v1/executors?label=team") == sorted(all_of_them)
+        assert found(who, f"/v1/runs?creator={bob}") == ([mine] if "net" in all_of_them else [])
+        assert found(who, "/v1/runs?phase=Succeeded") == sorted([mine] * ("net" in all_of_them) + [foreign] * ("db" in all_of_them))
+        assert found(who, f"/v1/runs?phase=Succeeded&creator={bob}&label=dayfly.dev/executor=db") == []
+    assert found("bob", f"/v1/executors/net/runs?creator={bob}&phase=Succeeded") == [mine]
+    assert found("bob", f"/v1/executors/net/runs?creator={cyd}") == [] and found("bob", "/v1/executors/net/runs?label=nothing") == []
+
+
 @pytest.mark.parametrize("grant, said", [
+    ({"to": {"users": ["x"]}, "on": {"all": True}, "preset": "write"}, "auth.grants: nobody is admin: no grant of auth.grants has the preset admin on"),
+    ({"to": {"users": ["x"]}, "on": {"names": ["net"]}, "preset": "admin"}, "`NAME: {to: {groups: [GROUP]}, on: {all: true}, preset: admin}`"),
     ({"to": {"users": ["x"]}, "on": {"all": True}, "verbs": ["view", "delete"]}, 'a.verbs[1]: "delete" is not one of view, plan, apply'),
     ({"to": {"users": ["x"]}, "on": {"names": []}, "verbs": ["view"]}, "a.on: must say which executors"),
     ({"to": {"users": ["x"]}, "on": {"all": True}, "verbs": ["view"], "preset": "read"}, "a: must have either verbs or preset"),
@@ -345,3 +440,26 @@ def test_a_grant_that_says_nothing_or_too_much_is_refused(home, grant, said):
     config.write_text(json.dumps({"auth": {"oidc": {"issuer": "https://id.example.com", "audience": "a"}, "grants": {}, **auth}}))
     answer = home.dayfly("serve", "--config", config, "--data-directory", home.directory / "data", code=3)
     assert said in answer.stderr, answer.stderr
+
+
+def test_nobody_locks_the_last_admin_out_by_grants_and_tokens_alone_are_a_warning(home, provider):
+    tokens, data = home.directory / "tokens", home.directory / "data"
+    grants = {"look": {"to": {"groups": ["lookers"]}, "on": {"all": True}, "preset": "read"}}
+    auth = {"oidc": {"issuer": provider.issuer, "audience": "dayfly"}, "grants": grants, "tokenFile": str(tokens)}
+    config = home.directory / "dayfly.yaml"
+    home.dayfly("token", "create", "--name", "ci", "--role", "write", "--token-file", tokens)
+    for more, admin in ({"grants": grants}, False), ({"serviceAccounts": {"a/b": "write"}}, False), ({"serviceAccounts": {"a/b": "admin"}}, True):
+        config.write_text(json.dumps({"auth": {**auth, **more}}))
+        checked = home.dayfly("doctor", "--config", config, "--data-directory", data, "--only", "tokens", code=0 if admin else 1)
+        assert ("nobody is admin" in checked.stdout) != admin, checked.stdout
+        if not admin:
+            answer = home.dayfly("serve", "--config", config, "--data-directory", data, "--listen", "127.0.0.1:0", code=3)
+            assert "auth.grants: nobody is admin" in answer.stderr and "`dayfly token create --name NAME --role admin" in answer.stderr
+    config.write_text(json.dumps({"auth": {"tokenFile": str(tokens)}}))
+    assert "0 FAIL, 1 warn" in home.dayfly("doctor", "--config", config, "--data-directory", data, "--only", "tokens").stdout
+    with Server(home, config=config.read_text()) as server:
+        assert "nobody is admin" in server.log.read_text()
+    home.dayfly("token", "create", "--name", "boss", "--role", "admin", "--token-file", tokens)
+    server.log.unlink()
+    with Server(home, config=json.dumps({"auth": auth})) as server:
+        assert "nobody is admin" not in server.log.read_text()

@@ -35,7 +35,7 @@ def test_whoami_names_the_person_their_groups_and_the_grants_that_name_them(home
 
 
 def test_whoami_of_who_may_something_on_some_executors_alone_names_the_grant_and_no_role(home, provider):
-    grants = "grants: {net: {to: {groups: [net-team]}, on: {names: [net]}, preset: write}}"
+    grants = "grants: {net: {to: {groups: [net-team]}, on: {names: [net]}, preset: write}, boss: {to: {users: [boss]}, on: {all: true}, preset: admin}}"
     with Server(home, config=configuration(provider, grants=grants)):
         home.env["DAYFLY_TOKEN"] = provider.sign_in("bob")
         assert home.json("whoami") == {"name": f"{provider.issuer}#bob", "role": "none", "knownBy": "openid", "groups": ["net-team"],

@@ -75,7 +75,7 @@ def test_a_token_for_another_client_and_one_that_was_changed_are_refused(home, p
 
 def test_a_person_may_have_a_grant_by_name_with_the_claims_and_prefixes_that_are_configured(home, provider):
     grants = "grants: {alice: {to: {users: ['corp:alice@example.com'], groups: []}, on: {all: true}, preset: read}," \
-             " teams: {to: {groups: ['corp:net-team']}, on: {all: true}, preset: write}}"
+             " boss: {to: {users: [boss]}, on: {all: true}, preset: admin}, teams: {to: {groups: ['corp:net-team']}, on: {all: true}, preset: write}}"
     oidc = {"usernameClaim": "email", "usernamePrefix": "corp:", "groupsClaim": "https://example.com/teams", "groupsPrefix": "corp:"}
     with Server(home, config=configuration(provider, grants=grants, **oidc)) as server:
         assert ask(server, provider.sign_in("alice"))[0] == 200
@@ -85,7 +85,7 @@ def test_a_person_may_have_a_grant_by_name_with_the_claims_and_prefixes_that_are
 
 
 def test_the_claim_email_has_no_prefix_unless_one_is_given(home, provider):
-    grants = "grants: {alice: {to: {users: [alice@example.com]}, on: {all: true}, preset: read}}"
+    grants = "grants: {alice: {to: {users: [alice@example.com]}, on: {all: true}, preset: admin}}"
     with Server(home, config=configuration(provider, grants=grants, usernameClaim="email")) as server:
         assert ask(server, provider.sign_in("alice"))[0] == 200
 
