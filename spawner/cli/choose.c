@@ -12,17 +12,17 @@
 
 /* ---- --state ---- */
 
-/* True if the word of n bytes is in "a|b|c" or "a,b,c", ignoring case. */
-static bool is_listed(const char *words, char separator, const char *word, size_t n)
+/* Where the word of n bytes is in "a|b|c" or "a,b,c", ignoring case; or NULL. */
+static const char *listed(const char *words, char separator, const char *word, size_t n)
 {
     const char ends[] = {separator, '\0'};
     for (const char *w = words; *w; w += *w == separator) {
         size_t len = strcspn(w, ends);
         if (len == n && strncasecmp(w, word, n) == 0)
-            return true;
+            return w;
         w += len;
     }
-    return false;
+    return NULL;
 }
 
 /* False if one of the members may be any word. words: all that they may be. */
@@ -41,7 +41,7 @@ static int check_states(const char *states, const struct df_shown *kind, struct 
     bool any = !has_words(kind->states, &words);
     for (const char *s = states; *s && !any; s += *s == ',') {
         size_t n = strcspn(s, ",");
-        if (!is_listed(df_buf_str(&words), '|', s, n))
+        if (!listed(df_buf_str(&words), '|', s, n))
             return df_fail(err, DF_ERR_USER, "--state \"%.*s\": is not a state of %s: %s", (int)n,
                            s, kind->plural, df_buf_str(&words));
         s += n;
@@ -52,10 +52,29 @@ static int check_states(const char *states, const struct df_shown *kind, struct 
 static bool has_state(const struct df_shown *kind, const cJSON *item, const char *states)
 {
     for (const struct df_state_member *m = kind->states; m->path; m++) {
-        const char *value = df_json_str(item, m->path);
-        if (!value && df_streq(m->path, "status.phase"))
-            value = "Pending"; /* not reconciled yet */
-        if (value && is_listed(states, ',', value, strlen(value)))
+        const char *value = df_state_of(m, item);
+        if (value && listed(states, ',', value, strlen(value)))
+            return true;
+    }
+    return false;
+}
+
+bool df_choice_query(const struct df_choice *c, const struct df_shown *kind, const char **ret_name,
+                     struct df_buf *ret)
+{
+    const struct df_state_member *m = c->states ? kind->states : NULL;
+    for (; m && m->path; m++) {
+        const char *s = m->query ? c->states : "", *word = NULL;
+        df_buf_clear(ret);
+        for (; *s; s += *s == ',') {
+            size_t n = strcspn(s, ",");
+            if (!(word = listed(m->words, '|', s, n)))
+                break;
+            (void)df_buf_addf(ret, "%s%.*s", ret->len ? "," : "", (int)n, word);
+            s += n;
+        }
+        *ret_name = m->query;
+        if (word && !*s)
             return true;
     }
     return false;

@@ -18,6 +18,11 @@ struct df_choice {
 int df_choice_check(const struct df_choice *c, const struct df_shown *kind,
                     struct df_err *err) DF_MUST_CHECK;
 
+/* The query with which the service filters by these states, if it can: *ret_name "phase", and ret
+ * gets "Failed,Canceled", as the service writes them. False: df_choose() alone does. */
+bool df_choice_query(const struct df_choice *c, const struct df_shown *kind, const char **ret_name,
+                     struct df_buf *ret);
+
 /* Removes the items that are not chosen, and sorts the rest. df_choice_check() has succeeded. */
 int df_choose(const struct df_choice *c, const struct df_shown *kind, cJSON *items,
               struct df_err *err) DF_MUST_CHECK;

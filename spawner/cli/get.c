@@ -31,23 +31,27 @@ static int check_audit(const struct df_cli *cli, const struct df_get *get, struc
     return 0;
 }
 
-static int check_kind(const struct df_get *get, const struct df_shown *kind, struct df_err *err)
+static int check_kind(const struct df_get *get, const struct df_shown *kind, bool creator,
+                      struct df_err *err)
 {
     if (get->executor && !df_streq(kind->plural, "runs") && !df_streq(kind->plural, "revisions"))
         return df_fail(err, DF_ERR_USER, "--executor is for runs and revisions");
+    if (creator && !df_streq(kind->plural, "executors") && !df_streq(kind->plural, "runs"))
+        return df_fail(err, DF_ERR_USER, "--creator is for executors and runs");
     if (get->selector && !kind->states)
         return df_fail(err, DF_ERR_USER, "--selector: %s have no labels", kind->plural);
     return df_choice_check(&get->choice, kind, err);
 }
 
-static int check(const struct df_get *get, struct df_err *err)
+static int check(const struct df_cli *cli, const struct df_get *get, struct df_err *err)
 {
+    bool creator = df_arg_given(&cli->args, "creator");
     for (size_t i = 0; i < get->count; i++) {
-        if (check_kind(get, get->named[i].kind, err) < 0)
+        if (check_kind(get, get->named[i].kind, creator, err) < 0)
             return -1;
-        if (get->named[i].name && get->selector)
-            return df_fail(err, DF_ERR_USER, "--selector is for lists; %s is named already",
-                           get->named[i].name);
+        if (get->named[i].name && (get->selector || creator))
+            return df_fail(err, DF_ERR_USER, "--%s is for lists; %s is named already",
+                           creator ? "creator" : "selector", get->named[i].name);
     }
     return 0;
 }
@@ -164,7 +168,7 @@ static int run(struct df_cli *cli, struct df_get *get, struct df_err *err)
         0)
         return -1;
     take_executor(get);
-    if (check_audit(cli, get, err) < 0 || check(get, err) < 0)
+    if (check_audit(cli, get, err) < 0 || check(cli, get, err) < 0)
         return -1;
     if ((watching ? df_get_watch(cli, get, err) : show(cli, get, err)) < 0)
         return -1;

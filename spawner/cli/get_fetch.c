@@ -33,6 +33,20 @@ static void add_query(struct df_buf *path, const char *name, const char *value)
     (void)df_buf_adds(path, escaped);
 }
 
+/* The states too, if the service can filter by them. */
+static void add_choice(const struct df_cli *cli, const struct df_get *get,
+                       const struct df_shown *kind, struct df_buf *path)
+{
+    DF_BUF struct df_buf states = DF_BUF_INIT(DF_LIMIT_DOCUMENT);
+    const char *name = NULL, *creator = df_arg(&cli->args, "creator");
+    if (df_choice_query(&get->choice, kind, &name, &states))
+        add_query(path, name, df_buf_str(&states));
+    if (get->selector)
+        add_query(path, "label", get->selector);
+    if (creator)
+        add_query(path, "creator", creator);
+}
+
 int df_get_path(const struct df_cli *cli, const struct df_get *get, const struct df_shown *kind,
                 char **ret, struct df_err *err)
 {
@@ -40,8 +54,7 @@ int df_get_path(const struct df_cli *cli, const struct df_get *get, const struct
     DF_FREE char *list = get->executor ? df_path("executors", get->executor, kind->plural, NULL)
                                        : df_path(kind->plural, NULL);
     (void)df_buf_adds(&path, list);
-    if (get->selector)
-        add_query(&path, "label", get->selector);
+    add_choice(cli, get, kind, &path);
     for (const char *const *name = df_get_audit_options; *name; name++) {
         char at[DF_TIME_LEN];
         const char *value = df_arg(&cli->args, *name);

@@ -75,6 +75,14 @@ const char *df_kind_plural(enum df_kind kind)
     return kinds[kind].shown.plural;
 }
 
+const char *df_state_of(const struct df_state_member *m, const cJSON *doc)
+{
+    const char *state = df_json_str(doc, m->path);
+    if (!state && df_streq(m->path, "status.phase"))
+        return "Pending"; /* not reconciled yet */
+    return state;
+}
+
 const struct df_field *df_spec_field(enum df_kind kind, const char *name)
 {
     const struct df_kind_row *k = &kinds[kind];

@@ -48,6 +48,9 @@ const struct df_kind_row *df_kind_row(enum df_kind kind);
 const char *df_kind_name(enum df_kind kind);   /* "Executor" */
 const char *df_kind_plural(enum df_kind kind); /* "executors" */
 
+/* The state of a document by this member; NULL: it has none. Borrowed. */
+const char *df_state_of(const struct df_state_member *m, const cJSON *doc);
+
 /* The row of this member of the spec, of any action; NULL: none. */
 const struct df_field *df_spec_field(enum df_kind kind, const char *name);
 

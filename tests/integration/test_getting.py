@@ -168,7 +168,15 @@ def test_lists_are_filtered_by_state_status_and_phase_and_pages_go_on(three, ser
     assert found("executors/two/runs?phase=WaitingApproval") == ["two-1"]
     creator = server.get("/v1/executors/one")["status"]["creator"]
     assert found(f"executors?creator={creator}&state=provision") == ["two", "three"] and found("executors?creator=nobody") == []
-    for path in ("executors?creator=", "runs?creator=me", "executors?state=ready", "executors?status=provisioned", "executors?state=", "executors?state=destroy,",
+    assert found(f"runs?creator={creator}&phase=Succeeded") == ["one-2", "one-1"] and found("runs?creator=nobody") == []
+    assert found(f"executors/one/runs?creator={creator}") == ["one-2", "one-1"] and found("executors/one/runs?label=!dayfly.dev/executor") == []
+    assert names(three, "executors", "--creator", creator, "--state", "PENDING,provisioned") == ["executor/one", "executor/two"]
+    assert names(three, "executors", "--state", "Provision", "--limit", "1") == ["executor/two"]
+    assert names(three, "runs", "--creator", creator, "--state", "waitingapproval") == ["run/two-1"] and names(three, "runs", "--creator", "nobody") == []
+    assert names(three, "runs", "--executor", "one", "--creator", creator, "--state", "Failed,SUCCEEDED") == ["run/one-2", "run/one-1"]
+    assert "--creator is for executors and runs" in three.dayfly("get", "taskactions", "--creator", "me", code=3).stderr
+    assert "--creator is for lists" in three.dayfly("get", "executor", "one", "--creator", "me", code=3).stderr
+    for path in ("executors?creator=", "runs?creator=", "taskactions?creator=me", "executors?state=ready", "executors?status=provisioned", "executors?state=", "executors?state=destroy,",
                  "runs?phase=pending", "runs?state=provision", "taskactions?phase=Running", "executors/one/runs?status=done"):
         assert server.request("GET", f"/v1/{path}")[0] == 400, path
 
