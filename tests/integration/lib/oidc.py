@@ -8,7 +8,6 @@ import os
 import pathlib
 import re
 import subprocess
-import sys
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -31,7 +30,7 @@ class Provider:
         self.issuer = f"http://localhost:{self.port}"
 
     def start(self):
-        program = pathlib.Path(sys.executable).parent / "oidc-provider-mock"
+        program = pathlib.Path(tool("python")).parent / "oidc-provider-mock"
         users = [word for name, claims in self.people.items() for word in ("--user-claims", json.dumps({"sub": name, **claims}))]
         self.process = subprocess.Popen([program, "-p", str(self.port), *users], env={**os.environ, "PYTHONWARNINGS": "ignore"},
                                         stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
