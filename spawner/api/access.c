@@ -5,8 +5,8 @@
 #include "spawner/http/server.h"
 
 /* What the rows do not say. That of the creator is the last one. */
-static int add_notes(const struct df_config *config, const cJSON *rows, const char *of,
-                     cJSON *notes, struct df_err *err)
+static int add_notes(const struct df_config *config, const cJSON *executor, const cJSON *rows,
+                     const char *of, cJSON *notes, struct df_err *err)
 {
     const cJSON *last = cJSON_GetArrayItem(rows, cJSON_GetArraySize(rows) - 1);
     const struct {
@@ -15,6 +15,8 @@ static int add_notes(const struct df_config *config, const cJSON *rows, const ch
     } known[] = {{df_json_at(last, "to.creator"),
                   "auth.creator counts for who made an executor only while they have all verbs of "
                   "write on it in another way."},
+                 {df_json_at(executor, "spec.approvers"),
+                  "Of all with the verb approve only those of spec.approvers approve its plans."},
                  {of, "A person has what their groups have as well: ask for each group."},
                  {config->in_cluster, "In a cluster the API server decides who writes custom "
                                       "resources: kubectl asks no grants."}};
@@ -40,7 +42,7 @@ static int respond(const struct df_request *req, struct df_response *res, const 
         return df_fail_oom(err);
     if (df_tokens_list(req->api->tokens, tokens, err) < 0 ||
         df_access_rows(&rules, executor, of, rows, err) < 0 ||
-        add_notes(config, rows, of, notes, err) < 0)
+        add_notes(config, executor, rows, of, notes, err) < 0)
         return -1;
     return df_respond_json(res, 200, doc, err);
 }

@@ -376,6 +376,9 @@ def test_access_of_somebody_is_what_names_them(world):
     call = world.ok("joe", "GET", "/v1/executors/db/access?of=on-call")["items"]  # not that it is on others, too
     assert call == [{"by": "auth.grants", "grant": "call", "to": {"groups": ["on-call"]}, "on": {"names": ["db"]}, "verbs": ["view", "approve"]}]
     world.refused(403, "dan", "GET", "/v1/executors/db/access")
+    assert not any("spec.approvers" in note for note in world.ok("joe", "GET", "/v1/executors/db/access")["notes"])
+    world.ok("root", "PATCH", "/v1/executors/db", {"spec": {"approvers": {"groups": ["on-call"]}}})
+    assert any("spec.approvers" in note for note in world.ok("joe", "GET", "/v1/executors/db/access")["notes"])
     assert world.ok("root", "GET", "/v1/audit?outcome=refused&actor=" + urllib.parse.quote(f"{world.provider.issuer}#dan"))["items"][0]["action"] == "read"
 
 
