@@ -66,7 +66,9 @@
 #define DF_LIMIT_SELECTOR 1024 /* bytes of a label selector in a query */
 #define DF_LIMIT_TOKENS 1000   /* bearer tokens; all are compared at each request */
 #define DF_LIMIT_TOKEN_FILE (1 * DF_MIB)
-#define DF_LIMIT_URL (8 * DF_KIB)    /* in our requests; many servers refuse longer ones */
+#define DF_LIMIT_TOKENS_OF_ONE 20 /* personal tokens: of a person, all in one record of the vault */
+#define DF_LIMIT_TOKEN_DAYS 90    /* a personal token lasts: whoever forgets one is forgotten */
+#define DF_LIMIT_URL (8 * DF_KIB) /* in our requests; many servers refuse longer ones */
 #define DF_LIMIT_TOKEN (16 * DF_KIB) /* a bearer token: JWTs with many groups are long */
 #define DF_LIMIT_CALLER 255          /* the caller's name, as the audit trail stores it */
 #define DF_LIMIT_STAMP 253           /* a user name of Kubernetes that a document keeps */

@@ -129,7 +129,7 @@ static int move_matching(const struct df_request *req, enum df_kind kind, const 
 static char *label_of_all(const struct df_granted *g)
 {
     const cJSON *only = NULL, *label = NULL;
-    for (size_t i = 0; i < g->some_count; i++) {
+    for (size_t i = 0; i < g->some_count && !g->ceiling; i++) {
         bool views = df_verbs_have(df_grant_verbs(g->some[i]), DF_VERB_VIEW);
         if (views && only)
             return NULL;

@@ -81,7 +81,7 @@ int df_rights_refuse(const struct df_request *req, struct df_err *err)
 static bool is_same_everywhere(const struct df_granted *g)
 {
     bool may_be_creator = df_verbs_have(g->all, DF_VERBS_WRITE);
-    return !g->some_count && (!may_be_creator || df_verbs_have(g->all, g->creator));
+    return !g->some_count && !g->ceiling && (!may_be_creator || df_verbs_have(g->all, g->creator));
 }
 
 static int check_on(struct df_request *req, const char *name, df_verbs verbs, struct df_err *err)

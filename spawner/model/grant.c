@@ -4,6 +4,9 @@
  */
 #include "spawner/model/grant.h"
 
+#include <stdlib.h>
+
+#include "common/base/clock.h"
 #include "common/base/limits.h"
 #include "spawner/model/labels.h"
 #include "spawner/model/rows.h"
@@ -58,18 +61,43 @@ static const struct df_field on[] = {
     MAP("matchLabels", &label, .max = DF_LIMIT_LABELS, .rule = df_rule_labels),
     {0}};
 static const struct df_field verb = WORD(NULL, df_verb_names);
+#define WHAT                                                                                       \
+    OBJECT("on", on, .flags = DF_REQUIRED, .rule = rule_on), LIST("verbs", &verb, 32, .min = 1),   \
+        WORD("preset", df_preset_names)
 static const struct df_field grant_rows[] = {
-    OBJECT("to", to, .flags = DF_REQUIRED, .rule = rule_to),
-    OBJECT("on", on, .flags = DF_REQUIRED, .rule = rule_on),
-    LIST("verbs", &verb, 32, .min = 1),
-    WORD("preset", df_preset_names),
-    {0}};
+    OBJECT("to", to, .flags = DF_REQUIRED, .rule = rule_to), WHAT, {0}};
+
+#define DAY_US ((int64_t)24 * 3600 * 1000000)
+
+static int read_lifetime(const char *text, int64_t *ret_us, struct df_err *err)
+{
+    size_t n = strspn(text, "0123456789");
+    if (!n || n > 4 || !df_streq(text + n, "d"))
+        return df_duration_parse(text, ret_us, err);
+    *ret_us = strtol(text, NULL, 10) * DAY_US;
+    return 0;
+}
+
+static void rule_lifetime(const cJSON *value, const struct df_path *path, struct df_faults *f)
+{
+    int64_t us = 0;
+    struct df_err err = {0};
+    if (read_lifetime(value->valuestring, &us, &err) < 0)
+        df_fault(f, path, "%s", err.message);
+    else if (us <= 0 || us > DF_LIMIT_TOKEN_DAYS * DAY_US)
+        df_fault(f, path, "\"%.32s\": a token lasts more than nothing and at most %dd",
+                 value->valuestring, DF_LIMIT_TOKEN_DAYS);
+}
+
+static const struct df_field token_rows[] = {
+    NAME("name", .flags = DF_REQUIRED), STRING("expires", 32, .rule = rule_lifetime), WHAT, {0}};
 
 /* ---- the check ------------------------------------------------------------------------------- */
 
-static void check_grant(cJSON *grant, const struct df_path *path, struct df_faults *f)
+static void check_grant(const struct df_field *rows, cJSON *grant, const struct df_path *path,
+                        struct df_faults *f)
 {
-    df_schema_check(grant_rows, grant, NULL, path, f);
+    df_schema_check(rows, grant, NULL, path, f);
     if (cJSON_HasObjectItem(grant, "verbs") == cJSON_HasObjectItem(grant, "preset"))
         df_fault(f, path, "must have either verbs or preset");
 }
@@ -84,11 +112,28 @@ int df_grants_check(cJSON *grants, struct df_err *err)
     cJSON_ArrayForEach (grant, grants) {
         const struct df_path path = {&root, grant->string, 0};
         if (cJSON_IsObject(grant))
-            check_grant(grant, &path, &f);
+            check_grant(grant_rows, grant, &path, &f);
         else
             df_fault(&f, &path, "must be a mapping");
     }
     return df_faults_fail(&f, "", "", err);
+}
+
+int df_token_check(cJSON *token, int64_t *ret_us, struct df_err *err)
+{
+    struct df_faults f = {0};
+    const struct df_path root = {0}, path = {&root, "token", 0};
+    if (!cJSON_HasObjectItem(token, "on") &&
+        df_json_add_bool(df_json_object_at(token, "on"), "all", true, err) < 0)
+        return -1;
+    check_grant(token_rows, token, &path, &f);
+    if (!f.count && !df_verbs_have(df_grant_verbs(token), DF_VERB_VIEW))
+        df_fault(&f, &path, "its verbs must have view: without it there are no executors for it");
+    if (df_faults_fail(&f, "", "", err) < 0)
+        return -1;
+    const char *expires = df_json_str(token, "expires");
+    *ret_us = 30 * DAY_US;
+    return expires ? read_lifetime(expires, ret_us, err) : 0;
 }
 
 /* ---- whom it names --------------------------------------------------------------------------- */
@@ -181,6 +226,13 @@ void df_granted_free(struct df_granted *g)
     *g = (struct df_granted){0};
 }
 
+void df_granted_limit(struct df_granted *g, const cJSON *ceiling)
+{
+    g->ceiling = ceiling;
+    g->beneath = g->all;
+    g->all &= df_json_at(ceiling, "on.all") ? df_grant_verbs(ceiling) : 0;
+}
+
 bool df_grant_is_on(const cJSON *grant, const char *executor, const cJSON *doc)
 {
     const cJSON *where = cJSON_GetObjectItemCaseSensitive(grant, "on");
@@ -195,14 +247,16 @@ df_verbs df_granted_on(const struct df_granted *g, const char *caller, const cha
                        const cJSON *doc)
 {
     const char *creator = df_json_str(doc, "status.creator");
-    df_verbs verbs = g->all;
+    df_verbs verbs = g->ceiling ? g->beneath : g->all;
     for (size_t i = 0; i < g->some_count; i++)
         if (df_grant_is_on(g->some[i], executor, doc))
             verbs |= df_grant_verbs(g->some[i]);
     if (df_stamp_is_name(creator) && df_streq(creator, caller) &&
         df_verbs_have(verbs, DF_VERBS_WRITE))
         verbs |= g->creator;
-    return verbs;
+    if (!g->ceiling)
+        return verbs;
+    return df_grant_is_on(g->ceiling, executor, doc) ? verbs & df_grant_verbs(g->ceiling) : 0;
 }
 
 int df_grants_naming(const cJSON *grants, const struct df_grantee *who, cJSON *ret,

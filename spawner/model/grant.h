@@ -48,12 +48,21 @@ struct df_granted {
     df_verbs creator;   /* on executors that they made (auth.creator) */
     const cJSON **some; /* grants on some executors: an array of its own, of borrowed grants */
     size_t some_count;
+    const cJSON *ceiling; /* of a personal token: what it may have of this; borrowed. NULL: none */
+    df_verbs beneath;     /* with a ceiling: what `all` would be without it */
 };
 
 /* What the grants (NULL: none) give; free with df_granted_free(). */
 int df_grants_of(const cJSON *grants, const struct df_grantee *who, struct df_granted *ret,
                  struct df_err *err) DF_MUST_CHECK;
 void df_granted_free(struct df_granted *g);
+
+/* Checks what a personal token is to be, {name, expires} and its ceiling, {on, verbs or preset} as
+ * in a grant; adds `on: {all: true}` if it says nothing of executors. *ret_us: how long it lasts,
+ * 30 days if it says nothing. Class USER, as above. */
+int df_token_check(cJSON *token, int64_t *ret_us, struct df_err *err) DF_MUST_CHECK;
+/* From now on it is what the ceiling and this both give, on each executor. */
+void df_granted_limit(struct df_granted *g, const cJSON *ceiling);
 
 /* What they give on an executor: the union. doc: its document, or the one that is to be stored;
  * NULL: there is none, so that only its name counts. caller: a name as status.creator has it. The

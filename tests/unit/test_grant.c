@@ -395,6 +395,90 @@ static void random_grants_give_what_an_oracle_says(void **state)
     }
 }
 
+/* ---- the ceiling of a personal token ---- */
+
+static df_verbs ceiling_oracle(const struct grant *ceiling, unsigned executor)
+{
+    struct grant of_all = *ceiling;
+    of_all.users = 1;
+    return oracle(&of_all, 1, 0, executor);
+}
+
+/* Executor e was made by person e. */
+static void check_under(const struct grant *grants, const cJSON *json, const struct grant *limit,
+                        const cJSON *ceiling, unsigned p)
+{
+    char user[] = {'u', (char)('0' + p), 0}, text[64];
+    df_verbs creator = pick(DF_VERBS_ADMIN), some = DF_VERBS_ADMIN;
+    (void)snprintf(text, sizeof(text), "['g0','g%u']", p);
+    DF_JSON cJSON *groups = parsed(text);
+    const struct df_grantee who = {.user = user, .groups = groups};
+    struct df_granted g;
+    assert_int_equal(df_grants_of(json, &who, &g, NULL), 0);
+    df_granted_limit(&g, ceiling);
+    g.creator = creator; /* known afterwards, as for each caller */
+    for (unsigned e = 0; e < EXECUTORS; e++) {
+        char name[] = {'x', (char)('0' + e), 0}, doc[128];
+        (void)snprintf(doc, sizeof(doc),
+                       "{'metadata':{'labels':{'l0':'%u','l1':'%u'}},'status':{'creator':'u%u'}}",
+                       e & 1, e >> 1, e);
+        DF_JSON cJSON *executor = parsed(doc);
+        df_verbs own = oracle(grants, GRANTS, p, e);
+        if (e == p && df_verbs_have(own, DF_VERBS_WRITE))
+            own |= creator;
+        df_verbs got = df_granted_on(&g, user, name, executor);
+        assert_int_equal(got, own & ceiling_oracle(limit, e));
+        some &= got;
+    }
+    assert_true(df_verbs_have(some, g.all)); /* what counts without an executor is on each one */
+    assert_int_equal(g.all & ~df_grant_verbs(ceiling), 0);
+    df_granted_free(&g);
+}
+
+static void under_a_ceiling_everybody_has_what_it_and_their_grants_both_give(void **state)
+{
+    (void)state;
+    for (int round = 0; round < 500; round++) {
+        struct grant grants[GRANTS], limit = {1, 0, pick(3), 1 + pick(15), pick(DF_VERBS_ADMIN)};
+        DF_JSON cJSON *json = cJSON_CreateObject();
+        int64_t us = 0;
+        limit.verbs |= DF_VERB_VIEW;
+        DF_JSON cJSON *ceiling = as_json(&limit);
+        cJSON_DeleteItemFromObject(ceiling, "to");
+        cJSON_AddStringToObject(ceiling, "name", "ci");
+        make_grants(grants, json);
+        assert_int_equal(df_token_check(ceiling, &us, NULL), 0);
+        for (unsigned p = 0; p < PEOPLE; p++)
+            check_under(grants, json, &limit, ceiling, p);
+    }
+}
+
+static void a_token_lasts_as_long_as_it_says_and_thirty_days_if_it_says_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *expires;
+        int64_t hours; /* 0: refused */
+    } cases[] = {{"30d", 720}, {"90d", 2160}, {"2160h", 2160},     {"1d", 24}, {"36h", 36},
+                 {"91d", 0},   {"0d", 0},     {"2160h0.1s", 0},    {"", 0},    {"d", 0},
+                 {"-1d", 0},   {"1.5d", 0},   {"99999999999d", 0}, {"30", 0},  {"30 d", 0}};
+    int64_t us = 0;
+    for (size_t i = 0; i < DF_ARRAY_SIZE(cases); i++) {
+        DF_JSON cJSON *token = parsed("{'name':'ci','preset':'read'}");
+        struct df_err err = {0};
+        cJSON_AddStringToObject(token, "expires", cases[i].expires);
+        assert_int_equal(df_token_check(token, &us, &err), cases[i].hours ? 0 : -1);
+        if (cases[i].hours)
+            assert_int_equal(us, cases[i].hours * 3600 * 1000000);
+        else
+            assert_non_null(strstr(err.message, "token.expires"));
+    }
+    DF_JSON cJSON *token = parsed("{'name':'ci','preset':'read'}");
+    assert_int_equal(df_token_check(token, &us, NULL), 0);
+    assert_int_equal(us, (int64_t)30 * 24 * 3600 * 1000000);
+    assert_true(df_json_bool(token, "on.all", false));
+}
+
 static void the_grants_that_name_somebody_are_named(void **state)
 {
     (void)state;
@@ -420,6 +504,8 @@ int main(void)
         cmocka_unit_test(a_grant_is_on_executors_by_name_or_by_all_of_its_labels),
         cmocka_unit_test(a_creator_has_more_only_while_he_may_create),
         cmocka_unit_test(random_grants_give_what_an_oracle_says),
+        cmocka_unit_test(under_a_ceiling_everybody_has_what_it_and_their_grants_both_give),
+        cmocka_unit_test(a_token_lasts_as_long_as_it_says_and_thirty_days_if_it_says_nothing),
     };
     return cmocka_run_group_tests_name("grant", tests, NULL, NULL);
 }

@@ -13,7 +13,9 @@
 
 #include "common/base/clock.h"
 #include "common/base/limits.h"
+#include "spawner/store/vault/vault_backend.h"
 #include "spawner/store/vault/vault_integrations.h"
+#include "spawner/store/vault/vault_tokens.h"
 #include "tests/unit/scratch.h"
 
 #define VAULT DF_VAULT struct df_vault
@@ -348,6 +350,52 @@ static void integrations_lie_beside_the_secrets_and_are_none(void **state)
     assert_secret(v, "prod", "{\"key\":\"value\"}");
 }
 
+static void assert_records(struct df_vault *v, const char *id, const char *want)
+{
+    struct df_err err = {0};
+    DF_JSON cJSON *records = NULL;
+    if (df_vault_tokens_get(v, id, &records, &err) < 0)
+        fail_msg("%s", err.message);
+    DF_FREE char *text = df_json_print(records);
+    assert_string_equal(text, want);
+}
+
+static void records_of_tokens_are_no_secrets_and_stay_where_they_were_put(void **state)
+{
+    static const char one[] = "0123456789abcdef0123456789abcdef",
+                      two[] = "fedcba9876543210fedcba9876543210";
+    VAULT *v = suite_open(*state);
+    DF_JSON cJSON *record = cJSON_CreateObject(), *list = NULL, *moved = NULL;
+    DF_STRS struct df_strs ids = {0};
+    cJSON_AddStringToObject(record, "name", "ann");
+    set(v, "db", "password", "x");
+    assert_records(v, one, "{}");
+    assert_int_equal(df_vault_tokens_put(v, one, "owner", record, NULL), 0);
+    assert_int_equal(df_vault_tokens_put(v, one, "token.ci", record, NULL), 0);
+    assert_records(v, one, "{\"owner\":{\"name\":\"ann\"},\"token.ci\":{\"name\":\"ann\"}}");
+    assert_int_equal(df_vault_list(v, &list, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(list), 1);
+    assert_int_equal(df_vault_tokens_list(v, &ids, NULL), 0);
+    assert_int_equal(ids.len, 1);
+    assert_string_equal(ids.items[0], one);
+    /* what somebody writes by hand, or copies from another record */
+    assert_int_equal(v->ops->get(v, "dayfly-tokens.0123456789abcdef0123456789abcdef", &moved, NULL),
+                     0);
+    const char *sealed = df_json_str(moved, "owner");
+    const struct df_vault_entry copies[] = {{"owner", sealed, strlen(sealed), NULL},
+                                            {"token.x", "e30=", 4, NULL},
+                                            {"token.y", "{}", 2, NULL}};
+    for (size_t i = 0; i < DF_ARRAY_SIZE(copies); i++)
+        assert_int_equal(
+            v->ops->put(v, "dayfly-tokens.fedcba9876543210fedcba9876543210", &copies[i], NULL), 0);
+    assert_records(v, two, "{}");
+    assert_int_equal(df_vault_tokens_drop(v, one, "token.ci", NULL), 0);
+    assert_int_equal(df_vault_tokens_drop(v, one, "token.ci", NULL), 0);
+    assert_records(v, one, "{\"owner\":{\"name\":\"ann\"}}");
+    assert_int_equal(df_vault_tokens_drop(v, one, NULL, NULL), 0);
+    assert_records(v, one, "{}");
+}
+
 #define VAULT_SUITE                                                                                \
     vault_test(a_use_stays_until_it_is_replaced_or_the_last_key_goes),                             \
         vault_test(a_secret_holds_what_was_set_last), vault_test(what_was_not_set_is_not_found),   \
@@ -358,6 +406,7 @@ static void integrations_lie_beside_the_secrets_and_are_none(void **state)
         vault_test(a_secret_has_so_many_keys_and_no_more),                                         \
         vault_test(what_a_run_was_given_is_no_secret_with_a_name),                                 \
         vault_test(integrations_lie_beside_the_secrets_and_are_none),                              \
+        vault_test(records_of_tokens_are_no_secrets_and_stay_where_they_were_put),                 \
         vault_test(keys_for_other_purposes_differ_and_stay),                                       \
         vault_test(many_who_write_one_secret_lose_nothing)
 

@@ -554,6 +554,17 @@ static int audit_prune(struct df_store *store, const struct df_audit_limits *lim
     return 0;
 }
 
+/* A personal token (vault/vault_tokens.h) that is revoked later must not come back with a copy. */
+static int leave_out_tokens(const char *path, struct df_err *err)
+{
+    struct df_db *db = NULL;
+    if (df_db_open(path, DF_DB_CHECK_HEADER, &db, err) < 0)
+        return -1;
+    int result = df_db_run(db, "DELETE FROM secrets WHERE name LIKE 'dayfly-tokens.%'", NULL, err);
+    df_db_close(db);
+    return result;
+}
+
 static int snapshot(struct df_store *store, const char *path, struct df_err *err)
 {
     struct df_db *db = NULL;
@@ -561,7 +572,7 @@ static int snapshot(struct df_store *store, const char *path, struct df_err *err
         return -1;
     int result = df_db_copy(db, path, err);
     return_reader(self(store), db);
-    return result;
+    return result < 0 ? -1 : leave_out_tokens(path, err);
 }
 
 /* ---- open and close ------------------------------------------------------------------------- */

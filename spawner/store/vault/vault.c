@@ -142,11 +142,13 @@ int df_vault_get(struct df_vault *v, const char *name, cJSON **ret, struct df_er
     return source ? get_from(source, name, rest, ret, err) : v->ops->get(v, name, ret, err);
 }
 
-void df_vault_drop_integrations(cJSON *list)
+void df_vault_keep_secrets(cJSON *list)
 {
     for (cJSON *entry = list->child, *next; entry; entry = next) {
+        const char *name = df_json_str(entry, "name");
         next = entry->next;
-        if (df_starts_with(df_json_str(entry, "name"), DF_VAULT_INTEGRATION_PREFIX))
+        if (df_starts_with(name, DF_VAULT_INTEGRATION_PREFIX) ||
+            df_starts_with(name, DF_VAULT_TOKENS_PREFIX))
             cJSON_Delete(cJSON_DetachItemViaPointer(list, entry));
     }
 }
@@ -155,7 +157,7 @@ int df_vault_list(struct df_vault *v, cJSON **ret, struct df_err *err)
 {
     if (v->ops->list(v, false, ret, err) < 0)
         return -1;
-    df_vault_drop_integrations(*ret);
+    df_vault_keep_secrets(*ret);
     return 0;
 }
 

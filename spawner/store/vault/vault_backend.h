@@ -35,9 +35,11 @@ struct df_vault {
 #define DF_VAULT_RUN_PREFIX "dayfly-run."
 /* That of the entries of integrations (vault_integrations.h). */
 #define DF_VAULT_INTEGRATION_PREFIX "dayfly-integration."
+/* That of the entries of people's tokens (vault_tokens.h). */
+#define DF_VAULT_TOKENS_PREFIX "dayfly-tokens."
 
-/* Deletes from a list what is no secret of a user: the entries of integrations. */
-void df_vault_drop_integrations(cJSON *list);
+/* Deletes from a list what is no secret of a user: the entries of integrations and tokens. */
+void df_vault_keep_secrets(cJSON *list);
 
 /* Fails with NOT_FOUND: 'there is no secret "x" with the key k'. Always -1. key may be NULL. */
 int df_vault_no_secret(const char *name, const char *key, struct df_err *err);

@@ -10,6 +10,8 @@
 #define LABEL "dayfly.dev/vault"
 #define OF_RUN "run" /* values of one run; "true": a named secret */
 #define KEY_SECRET "dayfly-key"
+/* A token that was revoked must not come back with a backup of the namespace. */
+#define NO_BACKUP "velero.io/exclude-from-backup"
 
 /* Annotations with the use of a secret (model/secret_use.h): names, separated by commas. Without
  * the first one, or with "*", every executor may use it. */
@@ -88,6 +90,8 @@ static int make_secret(const char *name, const char *label, const char *key, con
         df_json_put(secret, err, DF_STR("apiVersion", "v1"), DF_STR("kind", "Secret")) < 0 ||
         df_json_add_str(metadata, "name", name, err) < 0 ||
         (label && df_json_add_str(labels, label, label_of(name), err) < 0) ||
+        (df_starts_with(name, DF_VAULT_TOKENS_PREFIX) &&
+         df_json_add_str(labels, NO_BACKUP, "true", err) < 0) ||
         set_value(secret, key, value, n, err) < 0)
         return -1;
     *ret = DF_TAKE(secret);
@@ -406,7 +410,7 @@ int df_vault_kube_list(struct df_kube *kube, const char *name_space, cJSON **ret
     struct kube_vault v = {.kube = kube, .name_space = copy};
     if (df_check_alloc(copy, err) < 0 || list(&v.vault, false, ret, err) < 0)
         return -1;
-    df_vault_drop_integrations(*ret);
+    df_vault_keep_secrets(*ret);
     return 0;
 }
 
