@@ -33,6 +33,7 @@ struct df_spawner {
     struct df_never never;          /* what no step may have (placement.never) */
     struct df_claims *claims;       /* NULL: no step runs in a pod */
     struct df_oidc *oidc;           /* NULL: no OpenID provider is configured */
+    struct df_personal *personal;   /* the tokens that people made (identity/personal.h) */
     struct df_standby *standby;     /* steps/standby.h; NULL: no step runs in a pod */
     struct df_deletions *deletions; /* NULL: no webhook tells who deletes (kubernetes.webhook) */
     struct df_lease *lease;         /* NULL: alone, or (config.elects) no candidate yet. Atomic */

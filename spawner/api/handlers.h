@@ -113,6 +113,11 @@ DF_HANDLER(df_put_secret);
 DF_HANDLER(df_allow_secret);
 DF_HANDLER(df_delete_secret);
 
+/* tokens.c */
+DF_HANDLER(df_list_tokens);
+DF_HANDLER(df_create_token);
+DF_HANDLER(df_revoke_token);
+
 /* audit.c */
 DF_HANDLER(df_list_audit);
 DF_HANDLER(df_verify_audit);

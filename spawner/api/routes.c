@@ -169,6 +169,13 @@ static const struct df_route routes[] = {
     ROUTE("DELETE", "/v1/secrets/{name}", WRITE, df_delete_secret, .query = "force",
           AUDIT("delete", "Secret")),
 
+    /* Everybody's own; those of others are for admins. */
+    ROUTE("GET", "/v1/tokens", CALLER, df_list_tokens, .query = "of"),
+    ROUTE("POST", "/v1/tokens", CALLER, df_create_token, JSON, AUDIT("create", "Token")),
+    ROUTE("DELETE", "/v1/tokens", CALLER, df_revoke_token, .query = "of", AUDIT("revoke", "Token")),
+    ROUTE("DELETE", "/v1/tokens/{name}", CALLER, df_revoke_token, .query = "of",
+          AUDIT("revoke", "Token")),
+
     ROUTE("POST", "/v1/gc", ADMIN, df_collect_garbage, .query = "dryRun orphans",
           AUDIT("remove", "Retention")),
     ROUTE("GET", "/v1/storage", READ, df_get_storage, .query = "executor"),

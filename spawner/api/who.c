@@ -15,19 +15,6 @@ int df_get_login(struct df_request *req, struct df_response *res, struct df_err 
     return df_check_alloc(doc, err) < 0 ? -1 : df_respond_json(res, 200, doc, err);
 }
 
-static const char *known_by(const struct df_request *req)
-{
-    switch (req->caller.known_by) {
-    case DF_KNOWN_BY_ACCOUNT:
-        return "serviceAccount";
-    case DF_KNOWN_BY_OPENID:
-        return "openid";
-    case DF_KNOWN_BY_TOKEN:
-        break;
-    }
-    return req->s->config->token_file ? "tokenFile" : "local";
-}
-
 static int add_groups(const struct df_request *req, cJSON *doc, struct df_err *err)
 {
     const struct df_caller *c = &req->caller;
@@ -46,8 +33,10 @@ int df_get_whoami(struct df_request *req, struct df_response *res, struct df_err
 {
     DF_JSON cJSON *doc = df_json_object(DF_STR("name", req->caller.name),
                                         DF_STR("role", df_role_name(req->caller.role)),
-                                        DF_STR("knownBy", known_by(req)));
-    if (df_check_alloc(doc, err) < 0 || add_groups(req, doc, err) < 0)
+                                        DF_STR("knownBy", df_known_by_name(req->caller.known_by)));
+    const cJSON *token = req->caller.token;
+    if (df_check_alloc(doc, err) < 0 || add_groups(req, doc, err) < 0 ||
+        (token && df_json_add(doc, "token", cJSON_Duplicate(token, true), err) < 0))
         return -1;
     return df_respond_json(res, 200, doc, err);
 }

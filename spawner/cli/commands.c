@@ -228,14 +228,29 @@ static const struct df_option secret_set_options[] = {
     {0}};
 static const struct df_option secret_allow_options[] = {EXECUTORS, IN_USE, {0}};
 static const struct df_option secret_delete_options[] = {IN_USE, {0}};
+#define OF                                                                                         \
+    {                                                                                              \
+        "of", 0, "WHO", "of this person, as the audit trail names them; for admins", NULL          \
+    }
 static const struct df_option token_options[] = {
+    {"preset", 0, "PRESET", "its verbs", "read|plan|write|approver|admin"},
+    {"verbs", 0, "LIST", "its verbs, one by one: view,plan", NULL},
+    {"executor", 0, "LIST", "only on these executors: a,b", NULL},
+    {"selector", 'l', "LABELS", "only on executors that have all these labels: k=v,k2=v2", NULL},
+    {"expires", 0, "TIME", "12h, 30d (default), at most 90d", NULL},
+    OUTPUT,
+    {0}};
+static const struct df_option token_list_options[] = {OF, OUTPUT, {0}};
+static const struct df_option token_revoke_options[] = {
+    OF, {"all", 0, NULL, "all of them", NULL}, {0}};
+static const struct df_option token_file_options[] = {
     {"name", 0, "NAME", "name of the holder, for the audit trail", NULL},
     {"role", 0, "ROLE", "read, write or admin", "read|write|admin"},
     {"token-file", 0, "FILE", "add the line to this token file of the service", NULL},
     OUTPUT,
     {0}};
-static const struct df_option token_list_options[] = {SERVICE_TOKENS, OUTPUT, {0}};
-static const struct df_option token_revoke_options[] = {SERVICE_TOKENS, {0}};
+static const struct df_option token_file_list_options[] = {SERVICE_TOKENS, OUTPUT, {0}};
+static const struct df_option token_file_revoke_options[] = {SERVICE_TOKENS, {0}};
 static const struct df_option login_options[] = {
     {"issuer", 0, "URL", "OpenID provider; default: the service names it", NULL},
     {"client-id", 0, "ID", "client that the tokens are for; default: the service names it", NULL},
@@ -550,20 +565,35 @@ const struct df_command df_commands[] = {
      "the\n"
      "owner of the integration and admins.\n",
      "dayfly integration test aws-prod\n", output_options, 1, 1, df_cmd_integration_test},
-    {"token create", "--name NAME --role ROLE", "Make a bearer token and its line for the service",
+    {"token create", "NAME --preset PRESET|--verbs LIST", "Make a personal token for a program",
+     "What the token may is what these options and your own rights of that moment both allow.\n"
+     "Without --executor and --selector it is for every executor. It is shown once, and ends by\n"
+     "itself. A pipe gets it alone: dayfly token create ci --preset read | dayfly secret set ...\n",
+     "dayfly token create ci --preset read --expires 90d\n"
+     "dayfly token create ci --verbs view,plan --executor net,dns\n"
+     "dayfly token create ci --preset plan -l team=net\n",
+     token_options, 1, 1, df_cmd_token_create},
+    {"token list", "", "List your personal tokens", "Another person's with --of, for admins.\n",
+     "dayfly token list\n", token_list_options, 0, 0, df_cmd_token_list},
+    {"token revoke", "NAME|--all", "End a personal token", "It is refused from then on.\n",
+     "dayfly token revoke ci\n"
+     "dayfly token revoke --all --of alice@example.com\n",
+     token_revoke_options, 0, 1, df_cmd_token_revoke},
+    {"token-file create", "--name NAME --role ROLE",
+     "Make a bearer token and its line for the service",
      "With --token-file the line is added to that file, in one piece; a new file gets mode 0600.\n",
-     "dayfly token create --name ci --role write\n"
-     "dayfly token create --name ci --role write --token-file /etc/dayfly/tokens\n",
-     token_options, 0, 0, df_cmd_token_create},
-    {"token list", "", "List the holders in the service's token file, and their roles", NULL,
-     "dayfly token list --config /etc/dayfly.yaml\n"
-     "dayfly token list --token-file /etc/dayfly/tokens\n",
-     token_list_options, 0, 0, df_cmd_token_list},
-    {"token revoke", "NAME", "Take a token out of the service's token file",
+     "dayfly token-file create --name ci --role write\n"
+     "dayfly token-file create --name ci --role write --token-file /etc/dayfly/tokens\n",
+     token_file_options, 0, 0, df_cmd_token_file_create},
+    {"token-file list", "", "List the holders in the service's token file, and their roles", NULL,
+     "dayfly token-file list --config /etc/dayfly.yaml\n"
+     "dayfly token-file list --token-file /etc/dayfly/tokens\n",
+     token_file_list_options, 0, 0, df_cmd_token_file_list},
+    {"token-file revoke", "NAME", "Take a token out of the service's token file",
      "The file is replaced in one piece and keeps its comments, owner and permissions. A service\n"
      "that runs reads it again before its next request: the token is invalid from then on.\n",
-     "dayfly token revoke ci --token-file /etc/dayfly/tokens\n", token_revoke_options, 1, 1,
-     df_cmd_token_revoke},
+     "dayfly token-file revoke ci --token-file /etc/dayfly/tokens\n", token_file_revoke_options, 1,
+     1, df_cmd_token_file_revoke},
     {"login", "[--server URL]", "Sign in at the OpenID provider of a service",
      "The service names its provider (auth.oidc). The provider's page asks for the code that is\n"
      "shown here, on this machine or any other one, and then for a name and a password. The "

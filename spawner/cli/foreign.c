@@ -73,8 +73,9 @@ static const struct answer commands[] = {
                       "audit: `dayfly get KIND`"},
     {"cluster-info",
      "`dayfly doctor` looks at the installation, `dayfly version` names the server"},
-    {"auth", "`dayfly login` signs in at the OpenID provider of a service; `dayfly token create` "
-             "makes a token"},
+    {"auth",
+     "`dayfly login` signs in at the OpenID provider of a service; `dayfly token-file create` "
+     "makes a token"},
     {"cp", "`dayfly state show EXECUTOR` prints a state, `dayfly logs RUN` a log"},
     {"debug", "`dayfly why RUN` tells how a run came to its end, `dayfly doctor` looks at the "
               "installation"},

@@ -26,6 +26,7 @@ static const struct df_column secret_columns[] = {
 
 static const struct df_column audit_columns[] = {{"AT", "at", DF_CELL_TEXT, false},
                                                  {"ACTOR", "actor", DF_CELL_TEXT, false},
+                                                 {"TOKEN", "token", DF_CELL_TEXT, true},
                                                  {"ROLE", "role", DF_CELL_TEXT, true},
                                                  {"ACTION", "action", DF_CELL_TEXT, false},
                                                  {"KIND", "kind", DF_CELL_TEXT, false, 2},

@@ -1,17 +1,18 @@
 /*
- * dayfly token list, revoke: reads and changes the service's token file. Needs no server. Reading
- * first, then list; then the functions that change the file, and the commands that use them.
+ * dayfly token-file list, create, revoke: reads and changes the service's token file. Needs no
+ * server. Reading first, then list; then the functions that change the file, and the commands that
+ * use them.
  */
-#include "spawner/cli/token_file.h"
-
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
+#include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
 #include "common/base/parse.h"
+#include "common/crypto/crypto.h"
 #include "spawner/cli/commands.h"
 #include "spawner/cli/text.h"
 #include "spawner/config/config.h"
@@ -84,7 +85,7 @@ static int print_document(const struct df_cli *cli, const struct df_token *list,
     return df_cli_print_json(cli, doc, err);
 }
 
-int df_cmd_token_list(struct df_cli *cli, struct df_err *err)
+int df_cmd_token_file_list(struct df_cli *cli, struct df_err *err)
 {
     DF_FREE char *path = NULL;
     DF_FREE struct df_token *list = NULL;
@@ -143,10 +144,11 @@ static int check_new(const struct df_token *list, size_t count, const char *name
 {
     for (size_t i = 0; i < count; i++)
         if (df_streq(list[i].name, name))
-            return df_fail(err, DF_ERR_CONFLICT,
-                           "token \"%s\": there is one in %s already; `dayfly token revoke %s` "
-                           "removes it",
-                           name, path, name);
+            return df_fail(
+                err, DF_ERR_CONFLICT,
+                "token \"%s\": there is one in %s already; `dayfly token-file revoke %s` "
+                "removes it",
+                name, path, name);
     return 0;
 }
 
@@ -163,7 +165,8 @@ static int append(const char *path, const char *name, const char *line, struct d
     return df_buf_check(&text, err) < 0 ? -1 : replace_file(path, &text, err);
 }
 
-int df_token_file_add(const char *path, const char *name, const char *line, struct df_err *err)
+/* Adds a line in one piece, or creates the file (0600). */
+static int add_line(const char *path, const char *name, const char *line, struct df_err *err)
 {
     DF_FREE char *real = realpath(path, NULL);
     if (real)
@@ -178,9 +181,74 @@ int df_token_file_add(const char *path, const char *name, const char *line, stru
     return 0;
 }
 
+#define TOKEN_BYTES 32
+#define TOKEN_LEN (sizeof("dayfly_") + 2 * TOKEN_BYTES)
+
+static int make_token(char token[TOKEN_LEN], char sha256[DF_SHA256_HEX], struct df_err *err)
+{
+    char hex[2 * TOKEN_BYTES + 1];
+    if (df_random_hex(hex, TOKEN_BYTES, err) < 0)
+        return -1;
+    (void)snprintf(token, TOKEN_LEN, "dayfly_%s", hex);
+    explicit_bzero(hex, sizeof(hex));
+    return df_sha256_hex(token, strlen(token), sha256, err);
+}
+
+static int print_made(const struct df_cli *cli, const char *token, const char *line,
+                      struct df_err *err)
+{
+    DF_JSON cJSON *doc = df_json_object(DF_STR("token", token), DF_STR("line", line));
+    return df_cli_print_json(cli, doc, err);
+}
+
+/* What is no terminal gets the token alone, as TOKEN=$(...) needs it. file: the token file to which
+ * the line was added, or NULL. */
+static int print_token(const struct df_cli *cli, const char *token, const char *line,
+                       const char *file, struct df_err *err)
+{
+    if (df_cli_output(cli)[0])
+        return print_made(cli, token, line, err);
+    DF_FREE char *text = df_strf(cli->out_tty ? "Token, shown this once:\n  %s\n" : "%s\n", token);
+    if (!text)
+        return df_fail_oom(err);
+    int result = df_cli_print(text, err);
+    explicit_bzero(text, strlen(text));
+    if (file)
+        df_cli_note("its line was added to %s", file);
+    else
+        df_cli_note("its line for the token file (auth.tokenFile): %s", line);
+    return result;
+}
+
+static int make_line(const struct df_cli *cli, const char *name, const char *role, char *token,
+                     struct df_err *err)
+{
+    char sha256[DF_SHA256_HEX];
+    const char *file = df_arg(&cli->args, "token-file");
+    if (make_token(token, sha256, err) < 0)
+        return -1;
+    DF_FREE char *line = df_strf("%s %s %s", name, role, sha256);
+    if (df_check_alloc(line, err) < 0 || (file && add_line(file, name, line, err) < 0))
+        return -1;
+    return print_token(cli, token, line, file, err);
+}
+
+int df_cmd_token_file_create(struct df_cli *cli, struct df_err *err)
+{
+    const char *name = df_arg(&cli->args, "name"), *role = df_arg(&cli->args, "role");
+    if (!name || !role)
+        return df_fail(err, DF_ERR_USER, "--name and --role are needed");
+    if (!df_is_dns_label(name))
+        return df_fail(err, DF_ERR_USER, "--name \"%s\": is not a valid name", name);
+    char token[TOKEN_LEN];
+    int result = make_line(cli, name, role, token, err);
+    explicit_bzero(token, sizeof(token));
+    return result;
+}
+
 /* ---- revoke ---- */
 
-int df_cmd_token_revoke(struct df_cli *cli, struct df_err *err)
+int df_cmd_token_file_revoke(struct df_cli *cli, struct df_err *err)
 {
     const char *name = NULL;
     DF_FREE char *path = NULL;
@@ -193,8 +261,8 @@ int df_cmd_token_revoke(struct df_cli *cli, struct df_err *err)
         return -1;
     if (!without(df_buf_str(&text), name, &rest))
         return df_fail(err, DF_ERR_NOT_FOUND,
-                       "token \"%s\": there is none in %s; `dayfly token list` shows all", name,
-                       path);
+                       "token \"%s\": there is none in %s; `dayfly token-file list` shows all",
+                       name, path);
     if (df_buf_check(&rest, err) < 0 || replace_file(path, &rest, err) < 0)
         return -1;
     return df_cli_printf(err, "token/%s revoked\n", name);

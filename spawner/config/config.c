@@ -421,7 +421,8 @@ static int check_whole(const struct df_config *c, struct df_err *err)
             err, DF_ERR_USER,
             "auth.tokenFile, auth.serviceAccounts or auth.grants: is required, because listen (%s) "
             "is "
-            "not a loopback address; `dayfly token create --name NAME --role admin --token-file "
+            "not a loopback address; `dayfly token-file create --name NAME --role admin "
+            "--token-file "
             "FILE` makes such a file",
             c->listen);
     return 0;

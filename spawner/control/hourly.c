@@ -1,6 +1,7 @@
 #include "spawner/control/hourly.h"
 
 #include "common/base/log.h"
+#include "spawner/identity/personal.h"
 #include "spawner/model/labels.h"
 #include "spawner/requests/owners.h"
 #include "spawner/requests/retention.h"
@@ -97,12 +98,20 @@ static void sweep_engines(struct df_spawner *s)
     }
 }
 
+static void sweep_tokens(struct df_spawner *s)
+{
+    struct df_err err = {0};
+    if (df_personal_sweep(s->personal, &err) < 0)
+        df_warn("personal tokens: what has expired goes in an hour: %s", err.message);
+}
+
 static int64_t work(void *arg)
 {
     struct df_spawner *s = arg;
     bool all_noted = note_errored_states(s);
     apply_retention(s);
     sweep_engines(s);
+    sweep_tokens(s);
     write_identities(s);
     return all_noted ? HOUR_US : HOUR_US / 60;
 }

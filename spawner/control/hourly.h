@@ -1,8 +1,8 @@
 /*
  * hourly.h - a thread of the leader that applies retention (requests/retention.h), measures what is
- * stored, completes old resources and lets executors name their errored states, when it begins to
- * lead and every hour after that; a minute after that look has failed. Thread rule: start and stop
- * in one thread.
+ * stored, completes old resources, forgets expired tokens and lets executors name their errored
+ * states, when it begins to lead and every hour after that; a minute after that look has failed.
+ * Thread rule: start and stop in one thread.
  */
 #ifndef DF_CONTROL_HOURLY_H
 #define DF_CONTROL_HOURLY_H

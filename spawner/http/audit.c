@@ -34,6 +34,7 @@ static int fill_entry(cJSON *entry, const struct df_request *req, const char *ac
     char text[INET6_ADDRSTRLEN];
     const char *address = address_of(req, text);
     return df_json_put(entry, err, DF_TIME("at", df_real_us()), DF_STR("actor", req->caller.name),
+                       DF_STR("token", df_json_str(req->caller.token, "name")),
                        DF_STR("role", df_role_name(req->caller.role)),
                        DF_STR("address", *address ? address : NULL), DF_STR("action", action),
                        DF_STR("kind", kind), DF_STR("name", name)) < 0

@@ -8,6 +8,7 @@
 #include <poll.h>
 
 #include "common/base/clock.h"
+#include "common/base/log.h"
 #include "common/crypto/jwt.h"
 #include "common/yaml/yaml.h"
 #include "spawner/http/forward.h"
@@ -15,6 +16,7 @@
 #include "spawner/http/rights.h"
 #include "spawner/http/server.h"
 #include "spawner/identity/oidc.h"
+#include "spawner/identity/personal.h"
 
 #define GATE_LAG_MS 2000 /* how far behind the leader a replica may be */
 #define GATE_PAUSE_MS 20
@@ -86,6 +88,11 @@ static int find_caller(struct df_request *req, struct df_err *err)
     bool bearer =
         c->scheme == DF_SCHEME_BEARER || (c->scheme == DF_SCHEME_BASIC && req->route->basic);
     bool is_jwt = bearer && df_jwt_is(c->secret);
+    if (bearer && df_personal_is(c->secret)) {
+        const struct df_personal_rules rules = {config->grants, req->api->tokens,
+                                                req->s->oidc != NULL, df_leads(req->s)};
+        return df_personal_caller(req->s->personal, &rules, c->secret, &req->caller, err);
+    }
     if (is_jwt && req->s->oidc && df_oidc_is_issuer(req->s->oidc, c->secret))
         return df_oidc_caller(req->s->oidc, config->grants, c->secret, &req->caller, err);
     if (is_jwt && (config->accounts || df_grants_name_accounts(config->grants)))
@@ -94,9 +101,22 @@ static int find_caller(struct df_request *req, struct df_err *err)
     return df_auth_caller(req->api->tokens, c, req->route->basic, &req->caller, err);
 }
 
+/* Also of somebody who has come for nothing, because no grant names a group of theirs any more: so
+ * their tokens end. Best effort: the next request tries it again. */
+static void note_person(const struct df_request *req)
+{
+    const struct df_caller *c = &req->caller;
+    struct df_err err = {0};
+    if (c->known_by == DF_KNOWN_BY_OPENID && !c->token && df_leads(req->s) &&
+        df_personal_note(req->s->personal, c, &err) < 0)
+        df_debug("the groups of %s are not noted: %s", c->name, err.message);
+}
+
 static int identify(struct df_request *req, struct df_err *err)
 {
-    if (find_caller(req, err) < 0)
+    int result = find_caller(req, err);
+    note_person(req);
+    if (result < 0)
         return -1;
     req->caller.granted.creator = df_preset_verbs(req->s->config->creator);
     return 0;

@@ -110,9 +110,17 @@ bool df_origin_is_host(const char *origin, const char *host, bool tls)
            strcasecmp(origin + strlen(scheme), host) == 0;
 }
 
+const char *df_known_by_name(enum df_known_by known_by)
+{
+    static const char *const names[] = {"local", "tokenFile", "serviceAccount", "openid"};
+    return names[known_by];
+}
+
 void df_caller_free(struct df_caller *caller)
 {
     df_granted_free(&caller->granted);
+    cJSON_Delete(caller->token);
+    caller->token = NULL;
     cJSON_Delete(caller->groups);
     caller->groups = NULL;
 }
@@ -134,6 +142,8 @@ int df_auth_caller(struct df_tokens *tokens, const struct df_credentials *c, boo
     if (caller.role == DF_ROLE_NONE)
         return fail_unauthorized(err, tokens ? "the token is unknown"
                                              : "this server has no token file: send no token");
+    bool of_file = tokens && df_tokens_are_of_file(tokens);
+    caller.known_by = of_file ? DF_KNOWN_BY_TOKEN : DF_KNOWN_BY_LOCAL;
     caller.granted.all = df_role_verbs(caller.role);
     *ret = caller;
     return 0;

@@ -1,13 +1,13 @@
 /*
  * auth.h - authenticates the caller of a request.
  *
- * Every call except the probes needs a bearer token: one of the token file (tokens.h), one that the
- * cluster signed for the audience "dayfly", or without these two the one that only this user can
- * read (local_token.h). Without these two the server listens on loopback only, and with
- * auth.loopback: open it needs no token: every caller is admin. Browsers are a danger there: a page
- * may send requests to loopback, and DNS rebinding may make them same-origin. So the Host header
- * must name loopback, and an Origin header must be our own. steps/step_auth.h checks the tokens of
- * steps.
+ * Every call except the probes needs a bearer token: one of the token file (tokens.h), one that a
+ * person made (personal.h), one that the cluster signed for the audience "dayfly", or without these
+ * the one that only this user can read (local_token.h). Without a token file and accounts the
+ * server listens on loopback only, and with auth.loopback: open it needs no token: every caller is
+ * admin. Browsers are a danger there: a page may send requests to loopback, and DNS rebinding may
+ * make them same-origin. So the Host header must name loopback, and an Origin header must be our
+ * own. steps/step_auth.h checks the tokens of steps.
  */
 #ifndef DF_IDENTITY_AUTH_H
 #define DF_IDENTITY_AUTH_H
@@ -20,16 +20,23 @@ struct df_tokens;
 struct df_claims;
 
 enum df_known_by {
-    DF_KNOWN_BY_TOKEN, /* of the token file, of local_token.h, or none is needed */
+    DF_KNOWN_BY_LOCAL, /* the token of local_token.h, or none is needed */
+    DF_KNOWN_BY_TOKEN, /* of the token file */
     DF_KNOWN_BY_ACCOUNT,
     DF_KNOWN_BY_OPENID
 };
+
+/* "local", "tokenFile", "serviceAccount", "openid" */
+const char *df_known_by_name(enum df_known_by known_by);
 
 struct df_caller {
     enum df_role role; /* in what belongs to no executor: from the verbs on all of them */
     struct df_granted granted;
     enum df_known_by known_by;
-    cJSON *groups; /* owned: of a person of an OpenID provider, as grants name them; or NULL */
+    cJSON *groups;     /* owned: of a person of an OpenID provider, as grants name them; or NULL */
+    int64_t issued_us; /* when the provider made the token of such a person; 0: not known */
+    cJSON *token;      /* owned: of whoever comes with a personal token (personal.h), that token as
+                        * its list shows it; the rest is its owner's. NULL: another token */
     char name[DF_LIMIT_CALLER + 1]; /* for the audit trail: the token's name, "namespace/account",
                                      * "local", or "anonymous" */
 };

@@ -142,26 +142,29 @@ static int fail_no_grant(const char *name, const cJSON *groups, struct df_err *e
                           list.len ? df_buf_str(&list) : "it has none");
 }
 
+int df_oidc_grant(const cJSON *grants, struct df_caller *caller, struct df_err *err)
+{
+    const struct df_grantee who = {.user = caller->name, .groups = caller->groups};
+    caller->known_by = DF_KNOWN_BY_OPENID;
+    if (df_grants_of(grants, &who, &caller->granted, err) < 0)
+        return -1;
+    if (df_caller_is_nobody(caller))
+        return fail_no_grant(caller->name, caller->groups, err);
+    caller->role = df_verbs_role(caller->granted.all);
+    return 0;
+}
+
 int df_oidc_caller(struct df_oidc *o, const cJSON *grants, const char *token, struct df_caller *ret,
                    struct df_err *err)
 {
     DF_JSON cJSON *claims = NULL;
-    DF_JSON cJSON *groups = NULL;
     struct df_caller caller = {.role = DF_ROLE_NONE};
     if (df_jwks_verify(o->keys, token, o->p->audience, &claims, err) < 0 ||
         take_name(o->p, claims, caller.name, err) < 0 ||
-        take_groups(o->p, claims, &groups, err) < 0)
+        take_groups(o->p, claims, &caller.groups, err) < 0)
         return -1;
-    const struct df_grantee who = {.user = caller.name, .groups = groups};
-    if (df_grants_of(grants, &who, &caller.granted, err) < 0)
-        return -1;
-    if (df_caller_is_nobody(&caller)) {
-        df_caller_free(&caller);
-        return fail_no_grant(caller.name, groups, err);
-    }
-    caller.role = df_verbs_role(caller.granted.all);
-    caller.known_by = DF_KNOWN_BY_OPENID;
-    caller.groups = DF_TAKE(groups);
+    double issued = df_json_num(claims, "iat", 0); /* verified: not in the future */
+    caller.issued_us = issued > 0 ? (int64_t)(issued * 1e6) : 0;
     *ret = caller;
-    return 0;
+    return df_oidc_grant(grants, ret, err);
 }

@@ -23,9 +23,13 @@ int df_oidc_ask(struct df_oidc *o, struct df_err *err) DF_MUST_CHECK;
 /* True if the token says that it is of this issuer. Verifies nothing. */
 bool df_oidc_is_issuer(const struct df_oidc *o, const char *token);
 
-/* The person with this token, their groups, and what the grants (grant.h) give. DENIED
- * with a reason of jwt.h, TokenNoUser or Forbidden (no grant names the person or a group, which the
- * message lists); RETRY while the provider's keys are not available. */
+/* Adds what the grants (grant.h) give to the person with caller->name and groups. DENIED Forbidden:
+ * no grant names them or a group, which the message lists. */
+int df_oidc_grant(const cJSON *grants, struct df_caller *caller, struct df_err *err) DF_MUST_CHECK;
+
+/* The person with this token and their groups, and df_oidc_grant(), after whose failure *ret is the
+ * person, too, without any right. DENIED with a reason of jwt.h or TokenNoUser; RETRY while the
+ * provider's keys are not available. */
 int df_oidc_caller(struct df_oidc *o, const cJSON *grants, const char *token, struct df_caller *ret,
                    struct df_err *err) DF_MUST_CHECK;
 

@@ -211,6 +211,23 @@ int df_tokens_check(struct df_tokens *t, struct df_err *err)
     return df_err_pass(err, &fault);
 }
 
+enum df_role df_tokens_role(struct df_tokens *t, const char *name)
+{
+    enum df_role role = DF_ROLE_NONE;
+    (void)pthread_mutex_lock(&t->lock);
+    reload_changed(t);
+    for (size_t i = 0; i < t->count; i++)
+        if (df_streq(t->list[i].name, name))
+            role = t->list[i].role;
+    (void)pthread_mutex_unlock(&t->lock);
+    return role;
+}
+
+bool df_tokens_are_of_file(const struct df_tokens *t)
+{
+    return t->path != NULL;
+}
+
 enum df_role df_tokens_find(struct df_tokens *t, const char *token, char name[64])
 {
     char hash[DF_SHA256_HEX];

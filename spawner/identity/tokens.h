@@ -33,6 +33,12 @@ enum df_role df_tokens_find(struct df_tokens *t, const char *token, char name[64
  * the admin "local". */
 int df_tokens_list(struct df_tokens *t, cJSON *ret, struct df_err *err) DF_MUST_CHECK;
 
+/* The role of the token with this name, or DF_ROLE_NONE. */
+enum df_role df_tokens_role(struct df_tokens *t, const char *name);
+
+/* Does a file have them? Otherwise they are that of local_token.h, or none. */
+bool df_tokens_are_of_file(const struct df_tokens *t);
+
 /* Fails if the current file is invalid. */
 int df_tokens_check(struct df_tokens *t, struct df_err *err) DF_MUST_CHECK;
 

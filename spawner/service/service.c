@@ -29,6 +29,7 @@
 #include "spawner/identity/claim.h"
 #include "spawner/identity/local_token.h"
 #include "spawner/identity/oidc.h"
+#include "spawner/identity/personal.h"
 #include "spawner/journal/journal.h"
 #include "spawner/model/audit_chain.h"
 #include "spawner/requests/deletions.h"
@@ -361,8 +362,9 @@ static int start(struct df_service *s, struct df_err *err)
         watch_engines(p, err) < 0 || wait_for_store(s, err) < 0 || df_check_engines(p, err) < 0 ||
         open_claims(s, err) < 0 ||
         (p->config->oidc.issuer && df_oidc_new(&p->config->oidc, &p->oidc, err) < 0) ||
-        open_standby(p, err) < 0 || open_upstream(p, err) < 0 || start_api(s, err) < 0 ||
-        start_probe(s, err) < 0 || start_work(s, err) < 0)
+        df_personal_new(p->vault, &p->personal, err) < 0 || open_standby(p, err) < 0 ||
+        open_upstream(p, err) < 0 || start_api(s, err) < 0 || start_probe(s, err) < 0 ||
+        start_work(s, err) < 0)
         return -1;
     if (start_upstream(p, err) == 0)
         return 0;
@@ -384,6 +386,7 @@ static void close_all(struct df_service *s)
     df_election_free(s->election);
     df_claims_free(p->claims);
     df_oidc_free(p->oidc);
+    df_personal_free(p->personal);
     df_standby_free(p->standby);
     df_deletions_free(p->deletions);
     if (p->states)

@@ -208,7 +208,7 @@ spec: {{source: {{url: 'file://{directory}', kind: directory}}}}
 
 
 def test_the_command_gets_a_token_in_its_environment_and_keeps_its_exit_code(home):
-    token = home.json("token", "create", "--name", "me", "--role", "write")
+    token = home.json("token-file", "create", "--name", "me", "--role", "write")
     tokens = home.directory / "tokens"
     tokens.write_text(token["line"] + "\n")
     with dayfly.Server(home, "--set", f"auth.tokenFile={tokens}") as server:
@@ -370,7 +370,7 @@ spec:
 
 def test_commands_on_the_state_are_for_admins_and_checked(home):
     tokens = home.directory / "tokens"
-    made = {role: home.json("token", "create", "--name", role, "--role", role) for role in ("write", "admin")}
+    made = {role: home.json("token-file", "create", "--name", role, "--role", role) for role in ("write", "admin")}
     tokens.write_text("".join(m["line"] + "\n" for m in made.values()))
     directory, state = applied(home)
     with dayfly.Server(home, "--set", f"auth.tokenFile={tokens}"):
@@ -468,7 +468,7 @@ terraform {
 
 def test_the_page_goes_from_another_http_backend_to_no_changes(home, tmp_path, tofu):
     other = dayfly.Home(tmp_path / "other", tofu)
-    token = other.json("token", "create", "--name", "me", "--role", "admin")
+    token = other.json("token-file", "create", "--name", "me", "--role", "admin")
     tokens = other.directory / "tokens"
     tokens.write_text(token["line"] + "\n")
     with dayfly.Server(other, "--set", f"auth.tokenFile={tokens}") as far:

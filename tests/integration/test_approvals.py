@@ -18,7 +18,7 @@ class Service:
 
     def __init__(self, home, caller=None, **approval):
         self.home = home
-        made = {name: home.json("token", "create", "--name", name, "--role", role) for name, role in TOKENS.items()}
+        made = {name: home.json("token-file", "create", "--name", name, "--role", role) for name, role in TOKENS.items()}
         file = home.directory / "tokens"
         file.write_text("".join(m["line"].rstrip("\n") + "\n" for m in made.values()))
         file.chmod(0o600)

@@ -147,7 +147,7 @@ def test_what_was_edited_is_not_hidden_by_retention(home):
 
 
 def test_refusals_are_counted_for_each_caller_and_have_a_limit(home, tmp_path):
-    made = {name: home.json("token", "create", "--name", name, "--role", role) for name, role in (("ann", "write"), ("bob", "write"), ("boss", "admin"))}
+    made = {name: home.json("token-file", "create", "--name", name, "--role", role) for name, role in (("ann", "write"), ("bob", "write"), ("boss", "admin"))}
     tokens = tmp_path / "tokens"
     tokens.write_text("".join(f"{token['line']}\n" for token in made.values()))
     tokens.chmod(0o600)

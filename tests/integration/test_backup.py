@@ -331,8 +331,8 @@ def test_a_service_that_dies_while_it_makes_a_backup_leaves_none(home):
 
 
 def test_a_backup_needs_the_role_admin_and_is_audited(home, tmp_path):
-    made = home.json("token", "create", "--name", "ci", "--role", "write")
-    boss = home.json("token", "create", "--name", "boss", "--role", "admin")
+    made = home.json("token-file", "create", "--name", "ci", "--role", "write")
+    boss = home.json("token-file", "create", "--name", "boss", "--role", "admin")
     tokens = tmp_path / "tokens"
     tokens.write_text(made["line"] + "\n" + boss["line"] + "\n")
     tokens.chmod(0o600)

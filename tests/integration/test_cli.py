@@ -338,7 +338,7 @@ BAD_INPUT = [
     (["secret", "set", "db", "password", "hunter2"], "seen by everybody"),
     (["secret", "set", "db", "password=hunter2"], "seen by everybody"),
     (["state"], "needs one of: list, show"),
-    (["token", "create", "--name", "ci"], "--role"),
+    (["token-file", "create", "--name", "ci"], "--role"),
     (["completion", "tcsh"], "bash, zsh and fish"),
     (["--token-file", "nothing", "get", "runs"], "nothing"),
     (["help", "frobnicate"], "unknown command"),

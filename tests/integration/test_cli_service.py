@@ -337,7 +337,7 @@ def test_state_versions_lock_and_rollback(home, server):
 # ---- tokens ---------------------------------------------------------------------------------------------------------
 
 def test_tokens_are_made_once_and_open_what_their_role_allows(home):
-    tokens = {role: home.json("token", "create", "--name", role, "--role", role) for role in ("read", "admin")}
+    tokens = {role: home.json("token-file", "create", "--name", role, "--role", role) for role in ("read", "admin")}
     file = home.directory / "tokens"
     file.write_text("".join(t["line"] + "\n" for t in tokens.values()))
     file.chmod(0o600)

@@ -150,6 +150,6 @@ def test_every_command_and_every_option_is_offered(home):
     assert offered(home, "run", "--action", "d") == ["dry-run", "destroy", ":none"]
     assert offered(home, "run", "--var-file=") == [":files"]
     assert offered(home, "--data-directory", "") == [":dirs"]
-    assert offered(home, "token", "create", "--role", "a") == ["admin", ":none"]
+    assert offered(home, "token-file", "create", "--role", "a") == ["admin", ":none"]
     assert offered(home, "completion", "") == ["bash", "zsh", "fish", ":none"]
     assert "run" in offered(home, "help", "r")

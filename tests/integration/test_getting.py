@@ -483,9 +483,9 @@ def test_a_revoked_token_is_refused_by_the_running_service_at_once(home):
         def get(name):
             return home.dayfly("get", "runs", env={"DAYFLY_TOKEN": tokens[name]}, code=None)
         assert get("ci").returncode == 0
-        assert home.dayfly("token", "list", "--token-file", path).stdout.split() == \
+        assert home.dayfly("token-file", "list", "--token-file", path).stdout.split() == \
             ["NAME", "ROLE", "boss", "admin", "ci", "read"]
-        assert home.dayfly("token", "revoke", "ci", "--token-file", path).stdout == "token/ci revoked\n"
+        assert home.dayfly("token-file", "revoke", "ci", "--token-file", path).stdout == "token/ci revoked\n"
         refused = get("ci")
         assert refused.returncode == 1 and "DAYFLY_TOKEN" in refused.stderr and "--token-file" in refused.stderr
         assert get("boss").returncode == 0
@@ -496,7 +496,7 @@ def test_the_token_file_keeps_its_comments_and_permissions(home):
     before = path.read_text().splitlines()
     link = home.directory / "link"
     link.symlink_to(path)
-    home.dayfly("token", "revoke", "ci", env={"DAYFLY_AUTH_TOKEN_FILE": str(link)})
+    home.dayfly("token-file", "revoke", "ci", env={"DAYFLY_AUTH_TOKEN_FILE": str(link)})
     assert path.read_text().splitlines() == before[:3] and link.is_symlink()
     assert stat.S_IMODE(path.stat().st_mode) == 0o640
     assert [p.name for p in home.directory.iterdir() if "tokens" in p.name] == ["tokens"]
@@ -505,8 +505,8 @@ def test_the_token_file_keeps_its_comments_and_permissions(home):
 def test_a_token_that_is_not_there_cannot_be_revoked(home):
     path, _ = token_file(home)
     before = path.read_bytes()
-    assert "nobody" in home.dayfly("token", "revoke", "nobody", "--token-file", path, code=1).stderr
-    assert "auth.tokenFile" in home.dayfly("token", "list", code=3).stderr
+    assert "nobody" in home.dayfly("token-file", "revoke", "nobody", "--token-file", path, code=1).stderr
+    assert "auth.tokenFile" in home.dayfly("token-file", "list", code=3).stderr
     assert path.read_bytes() == before
 
 
@@ -514,20 +514,20 @@ def test_a_new_token_goes_into_the_file_that_is_named(home):
     path = home.directory / "new-tokens"
     tokens = {}
     for name, role in (("boss", "admin"), ("ci", "read")):
-        made = home.dayfly("token", "create", "--name", name, "--role", role, "--token-file", path)
+        made = home.dayfly("token-file", "create", "--name", name, "--role", role, "--token-file", path)
         tokens[name] = made.stdout.removesuffix("\n")
         assert made.stderr == f"dayfly: its line was added to {path}\n"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert home.dayfly("token", "list", "--token-file", path).stdout.split()[2:] == ["boss", "admin", "ci", "read"]
+    assert home.dayfly("token-file", "list", "--token-file", path).stdout.split()[2:] == ["boss", "admin", "ci", "read"]
     before = path.read_text()
-    again = home.dayfly("token", "create", "--name", "ci", "--role", "admin", "--token-file", path, code=1)
-    assert again.stdout == "" and "dayfly token revoke ci" in again.stderr and path.read_text() == before
+    again = home.dayfly("token-file", "create", "--name", "ci", "--role", "admin", "--token-file", path, code=1)
+    assert again.stdout == "" and "dayfly token-file revoke ci" in again.stderr and path.read_text() == before
     with dayfly.Server(home, "--set", f"auth.tokenFile={path}"):
         home.dayfly("get", "runs", env={"DAYFLY_TOKEN": tokens["ci"]})
 
 
 def test_a_pipe_gets_the_token_alone_and_a_person_its_line_beside_it(home):
-    script = 'TOKEN=$("$DAYFLY" token create --name ci --role read); printf "<%s>" "$TOKEN"'
+    script = 'TOKEN=$("$DAYFLY" token-file create --name ci --role read); printf "<%s>" "$TOKEN"'
     made = subprocess.run(["sh", "-c", script], env={**home.env, "DAYFLY": str(dayfly.DAYFLY)}, capture_output=True, text=True)
     token = re.fullmatch("<(dayfly_[0-9a-f]{64})>", made.stdout)[1]
     assert f"ci read {hashlib.sha256(token.encode()).hexdigest()}" in made.stderr and token not in made.stderr
@@ -536,13 +536,13 @@ def test_a_pipe_gets_the_token_alone_and_a_person_its_line_beside_it(home):
 def test_a_line_is_added_below_one_without_an_end(home):
     path, _ = token_file(home)
     path.write_text(path.read_text().rstrip("\n"))
-    home.dayfly("token", "create", "--name", "new", "--role", "read", "--token-file", path)
+    home.dayfly("token-file", "create", "--name", "new", "--role", "read", "--token-file", path)
     assert len(path.read_text().splitlines()) == 5 and stat.S_IMODE(path.stat().st_mode) == 0o640
 
 
 def test_a_service_that_others_can_reach_names_the_command_that_makes_a_token(home):
     error = home.dayfly("serve", "--listen", "0.0.0.0:0", code=3).stderr
-    assert "dayfly token create" in error
+    assert "dayfly token-file create" in error
 
 
 def test_a_start_that_a_wrong_configuration_prevents_has_one_exit_code(home):
@@ -570,7 +570,7 @@ def test_a_token_of_another_service_that_the_environment_has_is_named(home):
 # ---- help -----------------------------------------------------------------------------------------------------------
 
 def test_the_first_word_of_two_has_a_help_that_lists_the_second(home):
-    for group, one in (("state", "state rollback"), ("secret", "secret set"), ("token", "token revoke")):
+    for group, one in (("state", "state rollback"), ("secret", "secret set"), ("token", "token revoke"), ("token-file", "token-file revoke")):
         for words in ([group, "--help"], [group, "-h"], ["help", group]):
             assert one in home.dayfly(*words).stdout
         assert one.split()[1] in home.dayfly(group, code=3).stderr

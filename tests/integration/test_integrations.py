@@ -251,7 +251,7 @@ output "all" { value = terraform_data.all.id == "" ? "" : file("${path.module}/a
 @pytest.mark.parametrize("storage", ["managed", "local"])
 def test_a_reader_gets_neither_the_keys_of_a_step_nor_its_token_nor_a_renewed_one(asked, storage):
     home, file, token, go = asked, asked.directory / "tokens", asked.directory / "identity", asked.directory / "go"
-    tokens = {role: home.json("token", "create", "--name", role, "--role", role, "--token-file", file)["token"] for role in ("read", "admin")}
+    tokens = {role: home.json("token-file", "create", "--name", role, "--role", role, "--token-file", file)["token"] for role in ("read", "admin")}
     token.write_text("identity-when-it-began\n")
     home.env["DAYFLY_TOKEN"] = tokens["admin"]
     with Server(home, "--set", f"auth.tokenFile={file}", "--set", "engine.local.isolation=auto",
@@ -359,7 +359,7 @@ def test_azure_is_asked_for_a_client_secret_and_nobody_for_other_keys(home):
 
 def test_only_an_admin_hands_out_an_identity_or_serves_every_executor(home):
     file = home.directory / "tokens"
-    tokens = {name: home.json("token", "create", "--name", name, "--role", role, "--token-file", file)["token"]
+    tokens = {name: home.json("token-file", "create", "--name", name, "--role", role, "--token-file", file)["token"]
               for name, role in (("ada", "write"), ("root", "admin"))}
     with Server(home, "--set", f"auth.tokenFile={file}"):
         home.env["DAYFLY_TOKEN"] = tokens["root"]

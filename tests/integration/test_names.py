@@ -29,7 +29,7 @@ class World:
         port = free_ports(1)[0]
         self.serve(port)
         self.webhook = f"dayfly.{namespace.name}"
-        token = home.json("token", "create", "--name", "auditor", "--role", "admin")
+        token = home.json("token-file", "create", "--name", "auditor", "--role", "admin")
         tokens = home.directory / "tokens"
         tokens.write_text(token["line"] + "\n")
         tokens.chmod(0o600)

@@ -122,7 +122,7 @@ class Service:
 
     def __init__(self, home, **policies):
         self.home = home
-        made = {name: home.json("token", "create", "--name", name, "--role", role) for name, role in TOKENS.items()}
+        made = {name: home.json("token-file", "create", "--name", name, "--role", role) for name, role in TOKENS.items()}
         file = home.directory / "tokens"
         file.write_text("".join(m["line"].rstrip("\n") + "\n" for m in made.values()))
         file.chmod(0o600)

@@ -310,7 +310,7 @@ def test_a_killed_removal_is_completed_by_the_next(home):
 
 def test_removing_needs_the_role_admin(home, tmp_path):
     tokens = tmp_path / "tokens"
-    made = home.json("token", "create", "--name", "ci", "--role", "write")
+    made = home.json("token-file", "create", "--name", "ci", "--role", "write")
     tokens.write_text(made["line"] + "\n")
     tokens.chmod(0o600)
     with Server(home, config=f"auth:\n  tokenFile: {tokens}\n") as server:

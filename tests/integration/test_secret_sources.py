@@ -209,7 +209,7 @@ def test_only_an_admin_makes_an_executor_that_the_configuration_entrusts_with_a_
     tokens = place.home.directory / "tokens"
     made = {}
     for name, role in (("ci", "write"), ("boss", "admin")):
-        created = place.home.dayfly("token", "create", "--name", name, "--role", role, "--token-file", tokens)
+        created = place.home.dayfly("token-file", "create", "--name", name, "--role", role, "--token-file", tokens)
         made[name] = next(word for word in (created.stdout + created.stderr).split() if len(word) > 40)
     place.more = {"auth": {"tokenFile": str(tokens)}, "engine": {"local": {"isolation": "auto"}}}
     with place.with_token("x").serve():

@@ -330,7 +330,7 @@ TOKENS = {"writer": "write", "boss": "admin"}
 def guarded(either_home):
     """A server with a write token and an admin token; `guarded.be("writer")` is who asks."""
     home = either_home
-    made = {name: home.json("token", "create", "--name", name, "--role", role) for name, role in TOKENS.items()}
+    made = {name: home.json("token-file", "create", "--name", name, "--role", role) for name, role in TOKENS.items()}
     home.directory.joinpath("tokens").write_text("".join(made[n]["line"].rstrip("\n") + "\n" for n in made))
     home.directory.joinpath("tokens").chmod(0o600)
     with Server(home, config=f"auth:\n  tokenFile: {home.directory}/tokens\napproval: {{autoApprove: write}}\n") as server:

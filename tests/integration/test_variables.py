@@ -484,7 +484,7 @@ def test_a_module_reads_the_managed_state_of_another_executor_as_the_page_says(e
     page = (dayfly.ROOT / "docs/variables.md").read_text()
     reader = re.search(r"^```hcl\n(.*?)^```$", page, re.M | re.S)[1]
     net = home.module("net", 'resource "terraform_data" "net" { input = "vpc-17" }\noutput "vpc" { value = terraform_data.net.output }')
-    make = lambda name, role: home.run(dayfly.DAYFLY, "token", "create", "--name", name, "--role", role,
+    make = lambda name, role: home.run(dayfly.DAYFLY, "token-file", "create", "--name", name, "--role", role,
                                        "--token-file", tokens).stdout.strip()
     home.env["DAYFLY_TOKEN"], token, reads = make("boss", "admin"), make("app-reads-net", "write"), make("looks", "read")
     with dayfly.Server(home, config=f"auth: {{tokenFile: {tokens}}}\n") as server:

@@ -26,6 +26,7 @@
 #include "spawner/api/routes.h"
 #include "spawner/control/control.h"
 #include "spawner/http/api.h"
+#include "spawner/identity/personal.h"
 #include "spawner/journal/journal.h"
 
 #define DEADLINE_MS 30000 /* after which something that should happen counts as never happening */
@@ -50,6 +51,7 @@ static inline void open_stores(struct world *w)
     DF_FREE char *db = path_in(w, "db"), *key = path_in(w, "key"), *blobs = path_in(w, "blobs");
     assert_int_equal(df_store_sqlite_open(db, &w->s.store, NULL), 0);
     assert_int_equal(df_vault_open(db, key, &w->s.vault, NULL), 0);
+    assert_int_equal(df_personal_new(w->s.vault, &w->s.personal, NULL), 0);
     assert_int_equal(df_blob_open(blobs, &w->s.blobs, NULL), 0);
     assert_int_equal(df_states_open(w->s.blobs, w->s.vault, &w->s.states, NULL), 0);
     assert_int_equal(df_journal_new(w->s.store, &w->s.journal, NULL), 0);
@@ -112,6 +114,7 @@ static inline int tear_down(void **state)
     df_journal_free(w->s.journal);
     df_states_close(w->s.states);
     df_blob_close(w->s.blobs);
+    df_personal_free(w->s.personal);
     df_vault_close(w->s.vault);
     df_store_close(w->s.store);
     assert_int_equal(df_fs_remove_tree(w->dir, NULL), 0);

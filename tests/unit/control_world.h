@@ -15,6 +15,7 @@
 #include "common/crypto/crypto.h"
 #include "spawner/control/control.h"
 #include "spawner/identity/claim.h"
+#include "spawner/identity/personal.h"
 #include "spawner/journal/journal.h"
 #include "spawner/journal/transitions.h"
 #include "spawner/model/shared_pod.h"
@@ -289,6 +290,7 @@ static inline void world_populate(struct world *w)
     assert_int_equal(df_journal_new(w->s.store, &w->s.journal, NULL), 0);
     df_subscribe(w->s.journal, &w->all, NULL, 0, false);
     assert_int_equal(df_control_new(&w->s, &w->s.control, NULL), 0);
+    assert_int_equal(df_personal_new(w->s.vault, &w->s.personal, NULL), 0);
 }
 
 static inline void world_open(struct world *w, const char *dir)
@@ -325,6 +327,7 @@ static void world_close(struct world *w)
     df_journal_free(w->s.journal);
     df_states_close(w->s.states);
     df_blob_close(w->s.blobs);
+    df_personal_free(w->s.personal);
     df_vault_close(w->s.vault);
     df_store_close(w->s.store);
     df_claims_free(w->s.claims);

@@ -186,7 +186,7 @@ static void renew_files(const char *top)
     put_link(top, "volume/..data", "..3");
 }
 
-/* As `token create` replaces its file, certbot the target of a link, and the kubelet a
+/* As `token-file create` replaces its file, certbot the target of a link, and the kubelet a
  * directory. */
 static void a_secret_that_is_renewed_stays_hidden_from_a_step_that_runs(void **state)
 {

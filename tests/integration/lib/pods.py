@@ -112,7 +112,7 @@ class Pods:
 
     def __init__(self, home, namespace, tofu, /, config=None, **kubernetes):
         self.home, self.namespace = home, namespace
-        made = home.dayfly("token", "create", "--name", "test", "--role", "admin", "-o", "json")
+        made = home.dayfly("token-file", "create", "--name", "test", "--role", "admin", "-o", "json")
         token = json.loads(made.stdout)
         tokens = home.directory / "tokens"
         tokens.write_text(token["line"] + "\n")
