@@ -164,9 +164,10 @@ static void lists_show_the_columns_of_their_kind(void **state)
         {"audit",
          "[{'at':'t','actor':'ci','role':'write','action':'create','kind':'Run','name':'net-1',"
          "'outcome':'ok','detail':'\\u001b[2J','sequence':7}]",
-         "AT   ACTOR   ROLE    ACTION   KIND   NAME    OUTCOME   DETAIL   ADDRESS   EXECUTOR   "
-         "SEQUENCE\n"
-         "t    ci      write   create   Run    net-1   ok        ^[[2J    -         -          7\n",
+         "AT   ACTOR   TOKEN   ROLE    ACTION   KIND   NAME    OUTCOME   DETAIL   ADDRESS   "
+         "EXECUTOR   SEQUENCE\n"
+         "t    ci      -       write   create   Run    net-1   ok        ^[[2J    -         "
+         "-          7\n",
          true},
         {"taskactions", "[]", "NAME   OF   ACTION   REASON   EXIT CODE   PLAN   AGE\n", false},
     };
