@@ -212,7 +212,7 @@ def test_several_approvals_are_not_given_in_advance_and_one_person_discards(home
     with Service(home) as service:
         service.executor("net", approval="automatic", requiredApprovals=2)
         refused = home.dayfly("run", "net", "--auto-approve", code=1)
-        assert "requiredApprovals of executor net" in refused.stderr and "leave it out" in refused.stderr
+        assert "requiredApprovals or destroyApprovals of executor net" in refused.stderr and "leave it out" in refused.stderr
         service.ask("net")
         service.await_phase("net-1", "WaitingApproval")
         service.approve("net-1")
