@@ -86,8 +86,8 @@ bool df_caller_is_nobody(const struct df_caller *caller);
     "nobody is admin: no grant of auth.grants has the preset admin on {all: true}, no token of "   \
     "auth.tokenFile and no account of auth.serviceAccounts the role admin. Nobody could then "     \
     "read the audit trail, back up, or change who may what by labels. Add `NAME: {to: {groups: "   \
-    "[GROUP]}, on: {all: true}, preset: admin}` to auth.grants, or a token: `dayfly token create " \
-    "--name NAME --role admin --token-file FILE`"
+    "[GROUP]}, on: {all: true}, preset: admin}` to auth.grants, or a token: `dayfly token-file "   \
+    "create --name NAME --role admin --token-file FILE`"
 /* Is anybody admin, as far as the service can know? USER if nobody is and there are grants: who
  * made them left the last admin out. tokens as in df_tokens_list(). */
 int df_auth_check_admin(const cJSON *accounts, const cJSON *grants, struct df_tokens *tokens,

@@ -49,7 +49,7 @@ def pages(server, bob, path, times):
 def grants(row, quick, work):
     home, count = d.Home(pathlib.Path(work) / "home", d.tofu()), 1000 if quick else EXECUTORS
     tokens = home.directory / "tokens"
-    boss = home.dayfly("token", "create", "--name", "boss", "--role", "admin", "--token-file", tokens).stdout.strip()
+    boss = home.dayfly("token-file", "create", "--name", "boss", "--role", "admin", "--token-file", tokens).stdout.strip()
     people = {"bob": ("a grant by label", count // TEAMS), "ann": ("grants by label and by name", count // TEAMS + 2)}
     with Provider({name: {"groups": ["net-team"]} for name in people}) as provider, d.Server(home, config=configuration(provider, tokens)) as server:
         fill(server, home.module("m", 'output "x" {\n  value = 1\n}\n'), {"Authorization": f"Bearer {boss}", "Content-Type": "application/json"}, count)

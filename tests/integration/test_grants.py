@@ -384,7 +384,7 @@ def test_access_of_somebody_is_what_names_them(world):
 
 def test_the_command_shows_who_may_what_and_warns_of_who_gains_and_loses(home, provider):
     tokens = home.directory / "tokens"
-    boss, clerk = (home.dayfly("token", "create", "--name", name, "--role", role, "--token-file", tokens).stdout.strip()
+    boss, clerk = (home.dayfly("token-file", "create", "--name", name, "--role", role, "--token-file", tokens).stdout.strip()
                    for name, role in (("boss", "admin"), ("clerk", "read")))
     with Server(home, config=configuration(provider).replace("auth:\n", f"auth:\n  tokenFile: {tokens}\n")) as server:
         world, env = World(home, provider, server), {"DAYFLY_TOKEN": boss}
@@ -450,19 +450,19 @@ def test_nobody_locks_the_last_admin_out_by_grants_and_tokens_alone_are_a_warnin
     grants = {"look": {"to": {"groups": ["lookers"]}, "on": {"all": True}, "preset": "read"}}
     auth = {"oidc": {"issuer": provider.issuer, "audience": "dayfly"}, "grants": grants, "tokenFile": str(tokens)}
     config = home.directory / "dayfly.yaml"
-    home.dayfly("token", "create", "--name", "ci", "--role", "write", "--token-file", tokens)
+    home.dayfly("token-file", "create", "--name", "ci", "--role", "write", "--token-file", tokens)
     for more, admin in ({"grants": grants}, False), ({"serviceAccounts": {"a/b": "write"}}, False), ({"serviceAccounts": {"a/b": "admin"}}, True):
         config.write_text(json.dumps({"auth": {**auth, **more}}))
         checked = home.dayfly("doctor", "--config", config, "--data-directory", data, "--only", "tokens", code=0 if admin else 1)
         assert ("nobody is admin" in checked.stdout) != admin, checked.stdout
         if not admin:
             answer = home.dayfly("serve", "--config", config, "--data-directory", data, "--listen", "127.0.0.1:0", code=3)
-            assert "auth.grants: nobody is admin" in answer.stderr and "`dayfly token create --name NAME --role admin" in answer.stderr
+            assert "auth.grants: nobody is admin" in answer.stderr and "`dayfly token-file create --name NAME --role admin" in answer.stderr
     config.write_text(json.dumps({"auth": {"tokenFile": str(tokens)}}))
     assert "0 FAIL, 1 warn" in home.dayfly("doctor", "--config", config, "--data-directory", data, "--only", "tokens").stdout
     with Server(home, config=config.read_text()) as server:
         assert "nobody is admin" in server.log.read_text()
-    home.dayfly("token", "create", "--name", "boss", "--role", "admin", "--token-file", tokens)
+    home.dayfly("token-file", "create", "--name", "boss", "--role", "admin", "--token-file", tokens)
     server.log.unlink()
     with Server(home, config=json.dumps({"auth": auth})) as server:
         assert "nobody is admin" not in server.log.read_text()
