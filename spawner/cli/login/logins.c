@@ -4,12 +4,15 @@
  */
 #include "spawner/cli/login/logins.h"
 
+#include <errno.h>
 #include <pthread.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include "common/base/clock.h"
 #include "common/base/fs.h"
 #include "common/base/limits.h"
+#include "common/base/log.h"
 #include "common/crypto/jwt.h"
 #include "spawner/cli/login/provider.h"
 #include "spawner/config/config.h"
@@ -64,11 +67,15 @@ static int read_file(struct logins *l, struct df_err *err)
     return df_check_alloc(l->all = df_json_object_at(l->doc, "logins"), err);
 }
 
-/* All logins; of a user without a place for them: none. */
+/* All logins; none of a user without a place for them, or in the home of somebody else. */
 static int read_logins(struct logins *l, struct df_err *err)
 {
     if (find_path(&l->path, err) < 0)
         return -1;
+    if (l->path && access(l->path, R_OK) < 0 && errno == EACCES) {
+        df_warn("no login is used: %s is for another user", l->path);
+        return 0;
+    }
     return l->path ? read_file(l, err) : 0;
 }
 
