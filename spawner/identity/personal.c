@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "common/base/clock.h"
+#include "common/base/parse.h"
 #include "common/crypto/crypto.h"
 #include "spawner/identity/oidc.h"
 #include "spawner/identity/tokens.h"
@@ -108,12 +109,6 @@ static bool is_whole(const char *token, struct df_buf *bytes)
            memcmp(bytes->data + BYTES - SUM, sum, SUM) == 0;
 }
 
-static void print_hex(const unsigned char *bytes, size_t n, char *ret)
-{
-    for (size_t i = 0; i < n; i++)
-        (void)snprintf(ret + 2 * i, 3, "%02x", bytes[i]);
-}
-
 /* *ret: the entry that may have the token. */
 static int take_id(struct df_personal *p, const char *token, char ret[DF_VAULT_TOKENS_ID],
                    struct df_err *err)
@@ -123,7 +118,7 @@ static int take_id(struct df_personal *p, const char *token, char ret[DF_VAULT_T
     if (!is_whole(token, &bytes))
         return refuse(err, "the personal token is not whole: a part of it is missing, or a "
                            "character was changed; copy all of it, from dft_ on");
-    print_hex((unsigned char *)bytes.data, WHOSE, ret);
+    df_hex(bytes.data, WHOSE, ret);
     int result = compose(p, (unsigned char *)bytes.data, made, err);
     if (result == 0 && !df_secret_equal(made, token))
         result = refuse(err, "the personal token is of another service, or this one has another "
@@ -143,7 +138,7 @@ static int id_of(const char *known_by, const char *name, char ret[DF_VAULT_TOKEN
         return df_fail_oom(err);
     if (df_sha256(text, strlen(text), digest, err) < 0)
         return -1;
-    print_hex(digest, WHOSE, ret);
+    df_hex(digest, WHOSE, ret);
     return 0;
 }
 
@@ -424,17 +419,6 @@ static int make_text(struct df_personal *p, const char *id, char ret[TEXT], stru
     return result;
 }
 
-static int set_verbs(cJSON *record, df_verbs verbs, struct df_err *err)
-{
-    cJSON *list = cJSON_CreateArray();
-    if (df_json_set(record, "verbs", list, err) < 0)
-        return -1;
-    for (size_t i = 0; df_verb_names[i]; i++)
-        if (verbs & (1U << i) && df_json_append_str(list, df_verb_names[i], err) < 0)
-            return -1;
-    return 0;
-}
-
 /* Makes the request the record of the token with this text. */
 static int make_record(cJSON *record, int64_t lifetime_us, const char *text, struct df_err *err)
 {
@@ -444,7 +428,8 @@ static int make_record(cJSON *record, int64_t lifetime_us, const char *text, str
     cJSON_DeleteItemFromObjectCaseSensitive(record, "preset");
     cJSON_DeleteItemFromObjectCaseSensitive(record, "expires");
     cJSON_DeleteItemFromObjectCaseSensitive(record, "name");
-    if (set_verbs(record, verbs, err) < 0 || df_sha256_hex(text, strlen(text), digest, err) < 0)
+    if (df_json_set(record, "verbs", df_verbs_list(verbs), err) < 0 ||
+        df_sha256_hex(text, strlen(text), digest, err) < 0)
         return -1;
     return df_json_put(record, err, DF_STR("digest", digest), DF_TIME("createdAt", now_us),
                        DF_TIME("expiresAt", now_us + lifetime_us));

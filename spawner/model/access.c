@@ -27,16 +27,11 @@ struct row {
 
 static int add_row(cJSON *rows, const struct row *row, struct df_err *err)
 {
-    const char *names[sizeof(df_verbs) * 8];
-    int count = 0;
-    for (size_t i = 0; df_verb_names[i]; i++)
-        if (row->verbs & (1U << i))
-            names[count++] = df_verb_names[i];
-    cJSON *verbs = cJSON_CreateStringArray(names, count);
     return df_json_append(rows,
                           df_json_object(DF_STR("by", row->by), DF_STR("grant", row->grant),
                                          DF_STR("role", row->role), DF_ITEM("to", row->to),
-                                         DF_ITEM("on", row->on), DF_ITEM("verbs", verbs)),
+                                         DF_ITEM("on", row->on),
+                                         DF_ITEM("verbs", df_verbs_list(row->verbs))),
                           err);
 }
 

@@ -50,6 +50,16 @@ static const char *list(df_verbs verbs, char ret[DF_VERBS_TEXT])
     return ret;
 }
 
+cJSON *df_verbs_list(df_verbs verbs)
+{
+    const char *names[sizeof(df_verbs) * 8];
+    int count = 0;
+    for (size_t i = 0; df_verb_names[i]; i++)
+        if (verbs & (1U << i))
+            names[count++] = df_verb_names[i];
+    return cJSON_CreateStringArray(names, count);
+}
+
 const char *df_verbs_say(df_verbs verbs, char ret[DF_VERBS_TEXT])
 {
     enum df_role role = df_verbs_role(verbs);

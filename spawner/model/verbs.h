@@ -6,6 +6,7 @@
 #ifndef DF_MODEL_VERBS_H
 #define DF_MODEL_VERBS_H
 
+#include "common/json/json.h"
 #include "spawner/model/names.h"
 
 typedef unsigned df_verbs; /* a set of these */
@@ -45,6 +46,10 @@ static inline bool df_verbs_have(df_verbs verbs, df_verbs needed)
 {
     return (verbs & needed) == needed;
 }
+
+/* The names of the verbs in the set: an array of strings, which the caller frees; NULL: no
+ * memory. */
+cJSON *df_verbs_list(df_verbs verbs) DF_MUST_CHECK;
 
 /* The set in words: the name of a role that is the same, "view, plan", or "none". */
 #define DF_VERBS_TEXT 96
