@@ -277,8 +277,8 @@ static void cleanup_dir(DIR **d)
 
 /* Names are gathered (out) or, with size and time, given to visit. */
 struct walk {
-    struct df_strs *out; /* or NULL */
-    df_blob_visit visit;
+    struct df_strs *out; /* takes the keys where nothing visits */
+    df_blob_visit visit; /* or NULL */
     void *arg;
 };
 
@@ -299,7 +299,7 @@ static int type_of(const char *path, unsigned char listed, unsigned char *ret, s
 static int take_file(const struct walk *w, const char *path, char **key, struct df_err *err)
 {
     struct stat st;
-    if (w->out) {
+    if (!w->visit) {
         (void)df_strs_take(w->out, DF_TAKE(*key)); /* df_blob_list() checks */
         return 0;
     }

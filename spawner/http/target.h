@@ -13,7 +13,7 @@
 #include "common/base/err.h"
 
 #define DF_TARGET_SEGMENTS 10 /* the longest route has 9 */
-#define DF_TARGET_QUERY 8
+#define DF_TARGET_QUERY 16
 
 struct df_target {
     char *storage; /* owned; everything below points into it */

@@ -294,7 +294,7 @@ def test_the_samples_as_they_are_come_and_go_in_either_order_with_the_operator(e
             until_both_samples_succeeded(namespace)
             if not operator_goes_first:
                 exclusive.kubectl("delete", "-k", ROOT / "config/samples", "--timeout=180s")
-            assert not try_make("undeploy", "uninstall", **kubeconfig).returncode
+            make("undeploy", "uninstall", **kubeconfig)
             assert not exclusive.kubectl("get", "crd", "-o", "name").stdout.count(crds.GROUP)
             if operator_goes_first:  # what the definitions did not take with them
                 exclusive.kubectl("delete", "-k", ROOT / "rbac/samples", "--timeout=180s", check=False)

@@ -76,7 +76,7 @@ static void tricks_with_paths_and_queries_are_refused(void **state)
         "/v1/runs?a=%00",
         "/v1/runs?a=%",
         "/v1/runs?%ff=1",
-        "/v1/runs?1&2&3&4&5&6&7&8&9",
+        "/v1/runs?1&2&3&4&5&6&7&8&9&10&11&12&13&14&15&16&17",
     };
     for (size_t i = 0; i < DF_ARRAY_SIZE(raw); i++) {
         struct df_target t = {0};
@@ -129,6 +129,22 @@ static void every_route_is_found_by_its_own_pattern(void **state)
             fail_msg("%s %s finds %s", routes[i].method, raw, found->pattern);
         assert_int_equal(params[0] != NULL, strchr(routes[i].pattern, '{') != NULL);
         df_target_free(&t);
+    }
+}
+
+static void all_parameters_of_a_route_fit_into_one_url(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < df_routes.count; i++) {
+        char *raw = df_strf("/x?%s", df_routes.rows[i].query ? df_routes.rows[i].query : "");
+        struct df_target t = {0};
+        assert_non_null(raw);
+        for (char *p = raw; *p; p++)
+            *p = *p == ' ' ? '&' : *p;
+        if (df_target_parse(raw, &t, NULL) < 0)
+            fail_msg("refused: %s of %s", raw, df_routes.rows[i].pattern);
+        df_target_free(&t);
+        free(raw);
     }
 }
 
@@ -336,6 +352,7 @@ int main(void)
         cmocka_unit_test(tricks_with_paths_and_queries_are_refused),
         cmocka_unit_test(a_path_deeper_than_any_route_is_counted_and_not_kept),
         cmocka_unit_test(every_route_is_found_by_its_own_pattern),
+        cmocka_unit_test(all_parameters_of_a_route_fit_into_one_url),
         cmocka_unit_test(a_route_is_sound),
         cmocka_unit_test(head_works_where_get_does),
         cmocka_unit_test(a_wrong_method_is_told_the_right_ones),
