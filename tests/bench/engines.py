@@ -6,7 +6,7 @@ import contextlib
 import json
 import time
 
-from kubernetes import World, api_server, quiet, seconds_of, status_kib, tail_of
+from kubernetes import World, api_server, quiet, rested, seconds_of, status_kib, tail_of
 from lib import awx as played
 from lib import dayfly as d
 from lib import tekton
@@ -86,6 +86,7 @@ def tekton_in(w):
 def accepted_tekton(row, quick, work):
     n = 20 if quick else 300
     with World(work, **settings("tekton")) as w, tekton_in(w), w.pods:
+        rested(w.cluster)
         asked = {}
         for i in range(n + 1):
             asked[f"w{i}"] = ask_tekton(w, f"w{i}")
@@ -108,6 +109,7 @@ def awx_world(work, **more):
             w.namespace.apply({"apiVersion": "v1", "kind": "Secret", "metadata": {"name": "awx-token"},
                                "data": {"token": base64.b64encode(played.TOKEN.encode()).decode()}})
             with w.pods:
+                rested(w.cluster)
                 yield w, awx
 
 

@@ -450,6 +450,25 @@ def quiet(pods):
     d.wait_for("the control loop to rest", unchanged, seconds=600)
 
 
+def cpu_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def api_server_pid(cluster):
+    return int((cluster.kubeconfig.parent / "apiserver.pid").read_text().split()[0])
+
+
+def rested(cluster):
+    """Waits until the API server uses no more than a tenth of a core: after a new definition it makes its documentation anew, with
+    all of one for more than a second."""
+    def rests():
+        before = cpu_seconds(api_server_pid(cluster))
+        time.sleep(1)
+        return cpu_seconds(api_server_pid(cluster)) - before <= 0.1
+    d.wait_for("the API server to rest", rests, seconds=60)
+
+
 def status_kib(pid, field):
     for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
         if line.startswith(field + ":"):

@@ -4,12 +4,10 @@ import concurrent.futures
 import http.client
 import itertools
 import json
-import os
-import pathlib
 import random
 import time
 
-from kubernetes import (NOWHERE, MadeJobs, Nobodys, World, api_server, bare_copy, clear, counted, jobs_path, passes, quiet,
+from kubernetes import (NOWHERE, MadeJobs, Nobodys, World, api_server, bare_copy, clear, counted, cpu_seconds, jobs_path, passes, quiet,
                         seconds_of, status_kib)
 from lib import dayfly as d
 from lib.pods import TAG
@@ -96,11 +94,6 @@ def restart(w, n):
     w.pods.start()
     d.wait_for("the leader to catch up", lambda: passes(w.pods) >= n, seconds=600)
     return time.monotonic() - began
-
-
-def cpu_seconds(pid):
-    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def watch_events(w, api, names):

@@ -7,11 +7,10 @@ import os
 import statistics
 import time
 
-from kubernetes import World, api_server, clear, complete_at, created_at, jobs_path, quiet, status_kib
+from kubernetes import World, api_server, api_server_pid, clear, complete_at, cpu_seconds, created_at, jobs_path, quiet, status_kib
 from lib import dayfly as d
 from lib.pods import TAG
 from lib.replicas import Replicas
-from operator_parts import cpu_seconds
 
 GROUP = "/apis/dayfly.dev/v1alpha1/namespaces"
 SPAWNERS = 2
@@ -113,7 +112,7 @@ class Cpu:
 
     def __init__(self, w, idle=(0.0, 0.0)):
         self.pids = [s.process.pid for s in w.pods.spawners]
-        self.api = int((w.cluster.kubeconfig.parent / "apiserver.pid").read_text().split()[0])
+        self.api = api_server_pid(w.cluster)
         self.idle = idle
 
     def now(self):
