@@ -29,14 +29,14 @@ struct tail {
     size_t keep; /* first byte that is needed to decide about those; not behind hold */
 };
 
-int df_redact_new(const struct df_redact_set *set, struct df_redact **ret, struct df_err *err)
+static int new_of_cap(const struct df_redact_set *set, size_t cap, struct df_redact **ret,
+                      struct df_err *err)
 {
     struct df_redact *r = calloc(1, sizeof *r);
     if (!r)
         return df_fail_oom(err);
     r->set = set;
-    r->work_cap = PIECE + DF_LIMIT_REDACT_SPAN + set->plain.max_len + DF_UNWRAP_TOKEN_MAX +
-                  DF_LIMIT_REDACT_PREFIX;
+    r->work_cap = cap;
     r->work = malloc(r->work_cap);
     r->cover = calloc(r->work_cap / 64 + 1, sizeof *r->cover);
     if (!r->work || !r->cover || df_unwrap_new(r->work_cap, &r->view, err) < 0) {
@@ -45,6 +45,13 @@ int df_redact_new(const struct df_redact_set *set, struct df_redact **ret, struc
     }
     *ret = r;
     return 0;
+}
+
+int df_redact_new(const struct df_redact_set *set, struct df_redact **ret, struct df_err *err)
+{
+    size_t cap = PIECE + DF_LIMIT_REDACT_SPAN + set->plain.max_len + DF_UNWRAP_TOKEN_MAX +
+                 DF_LIMIT_REDACT_PREFIX;
+    return new_of_cap(set, cap, ret, err);
 }
 
 void df_redact_free(struct df_redact *r)
@@ -327,7 +334,9 @@ int df_redact_string(const struct df_redact_set *set, const char *s, struct df_b
         return df_buf_check(out, err);
     }
     DF_CLEANUP(free_redact) struct df_redact *r = NULL;
-    if (df_redact_new(set, &r, err) < 0 || df_redact_feed(r, s, n, out, err) < 0)
+    /* One piece needs room for itself alone: a document may have 100,000 strings. */
+    int rc = n <= PIECE ? new_of_cap(set, n, &r, err) : df_redact_new(set, &r, err);
+    if (rc < 0 || df_redact_feed(r, s, n, out, err) < 0)
         return -1;
     return df_redact_finish(r, out, err);
 }
