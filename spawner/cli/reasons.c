@@ -75,7 +75,8 @@ const struct df_reason df_reasons[] = {
     {"PlanStale",
      "Since the plan was made the state has changed, by somebody outside of dayfly or by a command "
      "on the state; or the branch of a platform has moved. Nothing was applied.",
-     "Run again: a new plan uses what is there now."},
+     "Run again: a new plan uses what is there now. With `replan: true` in the executor's "
+     "spec dayfly does so by itself."},
     {"BackendInModule", "The module itself configures where its state is, and that is not dayfly.",
      NULL},
     {"BackendMissing", "The storage type is module, but the module has no persistent backend.",
@@ -142,7 +143,8 @@ const struct df_reason df_reasons[] = {
     {"PlanOfOtherRun", "The stored plan belongs to another run; it was refused.",
      "Run again, and check who has access to the data directory."},
     {"PlanExpired", "The plan is older than timeouts.planLife allows.",
-     "Run again: a new plan shows what would be done now."},
+     "Run again: a new plan shows what would be done now. With `replan: true` in the executor's "
+     "spec dayfly does so by itself."},
     {"PlanUsed", "The plan was already used for an apply; it is valid for one apply only.",
      "Check the state (`dayfly state list`) and run again."},
     {"PlanMissing", "The plan that was approved is no longer stored.", "Run again."},

@@ -48,6 +48,10 @@ static const struct df_reason of_terrakube[] = {
      "ended.",
      "What an apply did last may be in no state: compare the message with a new plan. Cancel jobs "
      "in Terrakube instead."},
+    {"PlanStale", "Since the plan was made the state has changed. Nothing was applied.",
+     "Start the job again: a new plan uses what is there now."},
+    {"PlanExpired", "The plan is older than timeouts.planLife allows.",
+     "Start the job again: a new plan shows what would be done now."},
     {"SourceFailed", "The source could not be fetched.",
      "Check the workspace's repository, its branch and its VCS connection; then " AGAIN},
     {"NoConfiguration", "The folder has no configuration; nothing was planned.",

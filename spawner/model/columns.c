@@ -120,6 +120,8 @@ const struct df_column df_run_details[] = {
     {"Waits since", "status.waiting.since", DF_CELL_TEXT, false},
     {"Waits for", "status.waiting.message", DF_CELL_TEXT, false},
     {"Beside", "status.beside", DF_CELL_TEXT, false},
+    {"Replaces", "spec.replaces", DF_CELL_TEXT, false},
+    {"Replaced by", "status.replacedBy", DF_CELL_TEXT, false},
     {"Plan", "status.planSummary", DF_CELL_CHANGES, false},
     {"Applied", "status.applySummary", DF_CELL_CHANGES, false},
     {"Variables", "spec.variables", DF_CELL_KEYS, false},

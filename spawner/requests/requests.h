@@ -24,6 +24,10 @@ struct df_run_request {
 int df_request_create_run(struct df_spawner *s, const char *executor,
                           const struct df_run_request *request, cJSON **ret,
                           struct df_err *err) DF_MUST_CHECK;
+/* Creates the run that takes the place of one whose plan cannot be applied any more, with the same
+ * secrets, for the same person. ret_name: its name. A repeated call finds it. */
+int df_request_run_again(struct df_spawner *s, const cJSON *run, char ret_name[64],
+                         struct df_err *err) DF_MUST_CHECK;
 /* Takes the next number for a new run from its executor, whose state must allow the run. secrets:
  * of the request; or NULL. *ret_executor: the updated executor. */
 int df_request_number_run(struct df_spawner *s, const cJSON *run, const cJSON *secrets,

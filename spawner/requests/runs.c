@@ -118,7 +118,7 @@ static int create_numbered(struct df_spawner *s, cJSON *run, const cJSON *secret
     int64_t number = 0;
     if (df_request_number_run(s, run, secrets, rights, &owner, &number, err) < 0 ||
         df_json_set_str(df_json_object_at(run, "spec"), "requestedRole", role, err) < 0 ||
-        df_new_run_name(run, owner, number, err) < 0 ||
+        (!df_json_at(run, "spec.replaces") && df_new_run_name(run, owner, number, err) < 0) ||
         df_new_run_number(s->config, run, owner, number, err) < 0 ||
         df_sealed_put(s, run, secrets, err) < 0)
         return -1;
@@ -197,6 +197,84 @@ int df_request_create_run(struct df_spawner *s, const char *executor,
     if (ret)
         *ret = DF_TAKE(stored);
     return 0;
+}
+
+/* ---- once more ---- */
+
+static int copy_asked(cJSON *body, const cJSON *run, struct df_err *err)
+{
+    const cJSON *m;
+    cJSON_ArrayForEach (m, df_json_at(run, "spec")) {
+        const struct df_field *field = df_spec_field(DF_KIND_RUN, m->string);
+        if (field && field->by == DF_BY_CLIENT &&
+            df_json_set(body, m->string, cJSON_Duplicate(m, true), err) < 0)
+            return -1;
+    }
+    return 0;
+}
+
+/* With all that its client asked for, under the name RUN-again. */
+static int new_run_again(const cJSON *old, cJSON **ret, struct df_err *err)
+{
+    DF_JSON cJSON *body = cJSON_CreateObject(), *run = NULL;
+    const char *name = df_json_str(old, "metadata.name");
+    char again[64];
+    if (df_check_alloc(body, err) < 0 || copy_asked(body, old, err) < 0 ||
+        df_new_run(df_json_str(old, "spec.executorRef.name"), body, NULL,
+                   df_json_str(old, "spec.requestedBy"), &run, err) < 0 ||
+        df_model_name(name, "again", again, err) < 0 ||
+        df_json_set_str(df_json_object_at(run, "metadata"), "name", again, err) < 0 ||
+        df_json_set_str(df_json_object_at(run, "spec"), "replaces", name, err) < 0)
+        return -1;
+    *ret = DF_TAKE(run);
+    return 0;
+}
+
+/* The verb of the action was there when the first run was asked for; all else as with its role. */
+static int rights_of(const cJSON *run, struct df_rights *ret, struct df_err *err)
+{
+    enum df_action action;
+    if (df_run_action(run, &action, err) < 0 ||
+        df_role_parse(df_json_str(run, "spec.requestedRole"), &ret->role, err) < 0)
+        return -1;
+    ret->verbs = df_role_verbs(ret->role) | df_action_verb(action);
+    return 0;
+}
+
+static int find_again(struct df_spawner *s, const cJSON *again, bool *ret, struct df_err *err)
+{
+    const char *name = df_json_str(again, "metadata.name");
+    DF_SHARED const cJSON *there = NULL;
+    if (df_store_look_for(s->store, DF_KIND_RUN, name, &there, err) < 0)
+        return -1;
+    *ret = there != NULL;
+    if (!there ||
+        df_streq(df_json_str(there, "spec.replaces"), df_json_str(again, "spec.replaces")))
+        return 0;
+    return df_fail_reason(err, DF_ERR_CONFLICT, "AlreadyExists", "there is another run %s", name);
+}
+
+int df_request_run_again(struct df_spawner *s, const cJSON *run, char ret_name[64],
+                         struct df_err *err)
+{
+    DF_JSON cJSON *again = NULL, *stored = NULL;
+    DF_SECRET_JSON cJSON *secrets = NULL;
+    struct df_rights rights = {0};
+    bool is_there = false;
+    if (new_run_again(run, &again, err) < 0 || rights_of(run, &rights, err) < 0 ||
+        find_again(s, again, &is_there, err) < 0)
+        return -1;
+    (void)snprintf(ret_name, 64, "%s", df_json_str(again, "metadata.name"));
+    if (is_there)
+        return 0;
+    if (df_sealed_get(s, run, &secrets, err) < 0)
+        return -1;
+    int result = create_numbered(s, again, secrets, &rights, &stored, err);
+    if (result > 0)
+        return df_fail_reason(err, DF_ERR_RETRY, "Conflict", "run %s appears right now", ret_name);
+    return result < 0
+               ? -1
+               : check_still_there(s, df_json_str(run, "spec.executorRef.name"), stored, err);
 }
 
 /* ---- decide ---- */

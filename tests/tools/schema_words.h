@@ -324,6 +324,8 @@ static const struct text texts[] = {
     {"applyWindow.from", "When it opens: 22:00."},
     {"applyWindow.to", "When it closes, on the next day unless that is later than from."},
     {"applyWindow.utcOffset", "Of these times: +01:00; UTC by default."},
+    {"replan",
+     "Plan again, once, where the state has moved since the plan, or the plan is too old."},
     {"retention",
      "How much of this executor stays, instead of what the service's configuration says."},
     {"retention.runs", "Ended runs; 0: all."},

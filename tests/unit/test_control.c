@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include "spawner/steps/sealed.h"
 #include "tests/unit/control_loop.h"
 
 /* ---- a run from its beginning to its end ---- */
@@ -320,6 +321,76 @@ static void a_task_that_only_has_the_name_of_a_step_is_not_taken_for_it(void **s
     assert_value(w, DF_KIND_RUN, "net-1", "status.reason", "NameTaken");
 }
 
+/* ---- a plan that is not of the present state any more ---- */
+
+#define STALE                                                                                      \
+    "{'exitCode':1,'reason':'PlanStale','message':'the state has changed since the plan was "      \
+    "made'}"
+
+/* The run is planned and approved, and its apply finds another state. */
+static void fail_stale(struct world *w, const char *run)
+{
+    DF_FREE char *plan = df_strf("%s-plan", run), *apply = df_strf("%s-apply", run);
+    play_plan(w, run, plan);
+    await_value(w, DF_KIND_RUN, run, "status.phase", "WaitingApproval");
+    assert_int_equal(decide(w, run, true, DF_VERBS_WRITE, "ann", NULL), 0);
+    struct runner r = claim(w, apply);
+    report(&r, STALE);
+    await_value(w, DF_KIND_RUN, run, "status.phase", "Failed");
+}
+
+static void a_stale_plan_is_made_anew_once_with_what_was_asked_for(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "'replan':true");
+    start(w);
+    run(w, "net",
+        "{'action':'provision','variables':{'size':3},'secrets':{'variables':{'key':'hunter22'}}}");
+    fail_stale(w, "net-1");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.message",
+                 "the state has changed since the plan was made; run net-1-again plans again");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.replacedBy", "net-1-again");
+    assert_value(w, DF_KIND_RUN, "net-1-again", "spec.replaces", "net-1");
+    assert_value(w, DF_KIND_RUN, "net-1-again", "spec.number", "2");
+    assert_value(w, DF_KIND_RUN, "net-1-again", "spec.variables.size", "3");
+    assert_value(w, DF_KIND_RUN, "net-1-again", "spec.requestedBy", "tester");
+    assert_value(w, DF_KIND_RUN, "net-1-again", "spec.requestedRole", "admin");
+    DF_JSON cJSON *again = get(w, DF_KIND_RUN, "net-1-again");
+    DF_SECRET_JSON cJSON *secrets = NULL;
+    assert_int_equal(df_sealed_get(&w->s, again, &secrets, NULL), 0);
+    assert_string_equal(df_json_str(secrets, "variables.key"), "hunter22");
+    assert_null(df_json_at(again, "spec.decision"));
+
+    fail_stale(w, "net-1-again");
+    assert_value(w, DF_KIND_RUN, "net-1-again", "status.message",
+                 "the state has changed since the plan was made");
+    assert_null(get(w, DF_KIND_RUN, "net-1-again-again"));
+}
+
+static void a_stale_plan_is_the_end_where_nothing_else_is_said(void **state)
+{
+    struct world *w = *state;
+    make_executor(w, "net", "");
+    start(w);
+    run(w, "net", ASKING);
+    fail_stale(w, "net-1");
+    assert_null(get(w, DF_KIND_RUN, "net-1-again"));
+}
+
+static void a_run_says_why_its_stale_plan_is_not_made_anew(void **state)
+{
+    struct world *w = *state;
+    DF_JSON cJSON *foreign = json("{'metadata':{'name':'net-1-again'},'spec':{}}");
+    make_executor(w, "net", "'replan':true");
+    assert_int_equal(df_store_create(w->s.store, DF_KIND_RUN, foreign, NULL, NULL), 0);
+    start(w);
+    run(w, "net", ASKING);
+    fail_stale(w, "net-1");
+    assert_value(w, DF_KIND_RUN, "net-1", "status.message",
+                 "the state has changed since the plan was made; no run plans again: there is "
+                 "another run net-1-again");
+}
+
 int main(void)
 {
     df_log_setup(DF_LOG_ERROR, false, "test");
@@ -339,6 +410,9 @@ int main(void)
         TEST(a_run_behind_another_says_so_until_its_turn_comes),
         TEST(a_dry_run_beside_a_waiting_run_is_planned_without_a_lock),
         TEST(a_run_does_not_wait_for_a_dry_run_and_a_deletion_does),
+        TEST(a_stale_plan_is_made_anew_once_with_what_was_asked_for),
+        TEST(a_stale_plan_is_the_end_where_nothing_else_is_said),
+        TEST(a_run_says_why_its_stale_plan_is_not_made_anew),
         TEST(a_task_that_only_has_the_name_of_a_step_is_not_taken_for_it),
     };
     return cmocka_run_group_tests_name("control", tests, NULL, NULL);

@@ -31,6 +31,7 @@
 #include "spawner/model/storage.h"
 #include "spawner/model/waiting.h"
 #include "spawner/requests/new_docs.h"
+#include "spawner/requests/requests.h"
 #include "spawner/steps/plans.h"
 #include "spawner/steps/sealed.h"
 #include "spawner/steps/unrecorded.h"
@@ -383,6 +384,33 @@ static int check_lineage(const struct pass *p, struct df_run_verdict *v, struct 
     return has_failed && why.cls == DF_ERR_CONFLICT ? 0 : fail_run(v, &why, err);
 }
 
+/* Once: where the state moves each time nobody is told to look at plan after plan. */
+static bool may_plan_again(const struct pass *p, const struct df_run_verdict *v)
+{
+    return v->next == DF_RUN_FINISH && df_streq(v->phase, "Failed") &&
+           (df_streq(v->reason, "PlanStale") || df_streq(v->reason, "PlanExpired")) &&
+           df_json_bool(p->view.executor, "spec.replan", false) &&
+           !df_json_at(p->run, "spec.replaces") && !df_json_at(p->run, "spec.cancel");
+}
+
+/* Before the run ends: its secrets are still there. */
+static int plan_again(const struct pass *p, struct df_run_verdict *v, struct df_err *err)
+{
+    struct df_err why = {0};
+    char name[64];
+    size_t n = strlen(v->message), room = sizeof(v->message) - n;
+    if (!may_plan_again(p, v))
+        return 0;
+    if (df_request_run_again(p->c->s, p->run, name, &why) == 0) {
+        (void)snprintf(v->message + n, room, "; run %s plans again", name);
+        return df_json_set_str(df_json_object_at(p->run, "status"), "replacedBy", name, err);
+    }
+    if (why.cls == DF_ERR_RETRY || why.cls == DF_ERR_SYSTEM)
+        return df_err_pass(err, &why);
+    (void)snprintf(v->message + n, room, "; no run plans again: %.500s", why.message);
+    return 0;
+}
+
 static int act(struct pass *p, const struct df_run_verdict *v, struct df_err *err)
 {
     const cJSON *latest = df_run_latest(&p->view);
@@ -524,7 +552,8 @@ static int one_pass(struct pass *p, int64_t *ret_wake_us, struct df_err *err)
     struct df_run_verdict v = df_run_next(&p->view, p->now_us);
     if (check_name(p, &v, err) < 0 || settle_lost(p, &v, err) < 0 ||
         check_lineage(p, &v, err) < 0 || check_moved(p, &v, err) < 0 ||
-        df_errored_settle(p->c->s, p->run, &p->view.executor, &v, err) < 0 || act(p, &v, err) < 0 ||
+        df_errored_settle(p->c->s, p->run, &p->view.executor, &v, err) < 0 ||
+        plan_again(p, &v, err) < 0 || act(p, &v, err) < 0 ||
         write_run(p, before, &v.wake_us, err) < 0)
         return -1;
     if (v.next == DF_RUN_FINISH) {
