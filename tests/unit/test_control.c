@@ -360,6 +360,12 @@ static void a_stale_plan_is_made_anew_once_with_what_was_asked_for(void **state)
     assert_int_equal(df_sealed_get(&w->s, again, &secrets, NULL), 0);
     assert_string_equal(df_json_str(secrets, "variables.key"), "hunter22");
     assert_null(df_json_at(again, "spec.decision"));
+    struct df_audit_filter f = {
+        .words = {[DF_AUDIT_NAME] = "net-1-again", [DF_AUDIT_ACTION] = "create"}};
+    DF_JSON cJSON *noted = NULL;
+    assert_int_equal(df_store_audit_list(w->s.store, &f, NULL, 10, &noted, NULL, NULL), 0);
+    assert_int_equal(cJSON_GetArraySize(noted), 1);
+    assert_string_equal(df_json_str(noted->child, "detail"), "replaces net-1");
 
     fail_stale(w, "net-1-again");
     assert_value(w, DF_KIND_RUN, "net-1-again", "status.message",

@@ -81,8 +81,8 @@ static void a_request_for_a_run_has_the_fields_of_the_client_and_no_others(void 
 {
     (void)state;
     static const char refused[] =
-        "executorRef requestedBy requestedRole number executorRevision snapshot "
-        "sealed decision cancel ";
+        "executorRef requestedBy requestedRole replaces number executorRevision "
+        "snapshot sealed decision cancel ";
     for (const struct df_field *f = df_run_spec; f->name; f++) {
         DF_FREE char *text = df_strf("{'%s':null}", f->name);
         DF_FREE char *word = df_strf("%s ", f->name);

@@ -393,6 +393,21 @@ static bool may_plan_again(const struct pass *p, const struct df_run_verdict *v)
            !df_json_at(p->run, "spec.replaces") && !df_json_at(p->run, "spec.cancel");
 }
 
+/* As if its person had asked for it once more. */
+static void note_again(const struct pass *p, const char *name)
+{
+    const char *by = df_json_str(p->run, "spec.requestedBy");
+    DF_FREE char *detail = df_strf("replaces %s", df_json_str(p->run, "metadata.name"));
+    DF_JSON cJSON *entry =
+        df_json_object(DF_TIME("at", p->now_us), DF_STR("actor", by ? by : "dayfly"),
+                       DF_STR("role", df_json_str(p->run, "spec.requestedRole")),
+                       DF_STR("action", "create"), DF_STR("kind", "Run"), DF_STR("name", name),
+                       DF_STR("outcome", "done"), DF_STR("detail", detail));
+    struct df_err err = {0};
+    if (df_check_alloc(entry, &err) < 0 || df_store_audit(p->c->s->store, entry, &err) < 0)
+        df_error("audit trail: run %s: %s", name, err.message);
+}
+
 /* Before the run ends: its secrets are still there. */
 static int plan_again(const struct pass *p, struct df_run_verdict *v, struct df_err *err)
 {
@@ -403,6 +418,7 @@ static int plan_again(const struct pass *p, struct df_run_verdict *v, struct df_
         return 0;
     if (df_request_run_again(p->c->s, p->run, name, &why) == 0) {
         (void)snprintf(v->message + n, room, "; run %s plans again", name);
+        note_again(p, name);
         return df_json_set_str(df_json_object_at(p->run, "status"), "replacedBy", name, err);
     }
     if (why.cls == DF_ERR_RETRY || why.cls == DF_ERR_SYSTEM)
