@@ -23,7 +23,7 @@ class Applied(Workflows):
         try:
             super().__exit__(*args)
         finally:
-            crds.let_go(self.namespace)
+            self.namespace.let_go()
 
     def apply(self, *args, **kwargs):
         self.namespace.apply(self.document(*args, **kwargs))

@@ -867,7 +867,7 @@ def test_custom_resources_of_a_release_name_who_wrote_them(home, namespace, tofu
         assert authority() == first
     finally:
         release.helm("uninstall", "df", "--wait", "--timeout", "2m")
-        crds.let_go(namespace)
+        namespace.let_go()
     assert not guards()
 
 
@@ -911,7 +911,7 @@ def test_an_apply_of_the_operator_outlives_an_upgrade_and_a_rollback(home, names
         assert [t["metadata"]["labels"]["dayfly.dev/run"] for t in namespace.get("taskactions")].count(run) == 2
     finally:
         release.helm("uninstall", "df", "--wait", "--timeout", "2m")
-        crds.let_go(namespace)
+        namespace.let_go()
 
 
 def test_an_upgrade_to_a_configuration_that_makes_no_sense_leaves_a_replica_that_serves(home, namespace, tofu):
@@ -939,4 +939,4 @@ def test_an_upgrade_to_a_configuration_that_makes_no_sense_leaves_a_replica_that
         namespace.wait("run", "afterwards", lambda r: r.get("status", {}).get("phase") == "Succeeded", seconds=120)
     finally:
         release.helm("uninstall", "df", "--wait", "--timeout", "2m")
-        crds.let_go(namespace)
+        namespace.let_go()

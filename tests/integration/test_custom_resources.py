@@ -43,7 +43,7 @@ class World:
         try:
             self.server.__exit__(*args)
         finally:
-            crds.let_go(self.namespace)
+            self.namespace.let_go()
 
     def executor(self, name="net", **spec):
         return {"apiVersion": "dayfly.dev/v1alpha1", "kind": "Executor", "metadata": {"name": name},
@@ -344,7 +344,7 @@ def test_the_steps_of_an_applied_run_are_jobs(home, namespace, tofu):
             assert {j["metadata"]["name"] for j in namespace.get("jobs")} == {"first-plan", "first-apply"}
             assert namespace.get("taskaction", "first-apply")["status"]["engineRef"]["kind"] == "Job"
     finally:
-        crds.let_go(namespace)
+        namespace.let_go()
 
 
 def test_retention_leaves_a_run_whose_file_may_be_applied_again(home, namespace):

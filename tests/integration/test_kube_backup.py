@@ -40,7 +40,7 @@ def restore(namespace, items):
 def other(cluster):
     fresh = Namespace(cluster)
     yield fresh
-    crds.let_go(fresh)
+    fresh.let_go()
     fresh.close()
 
 
@@ -72,7 +72,7 @@ def test_what_is_restored_into_another_namespace_goes_on(home, namespace, other)
         wait_for("the apply", lambda: server.get("/v1/runs/net-3")["status"]["phase"] == "Succeeded")
         old = uids(server)
     items = exported(namespace)
-    crds.let_go(namespace)
+    namespace.let_go()
     restore(other, items)
     with serve(home, other, "new") as server:
         assert uids(server) == old
@@ -99,7 +99,7 @@ def test_what_had_not_ended_is_canceled_because_it_may_have_been_done_after_the_
         waits(server, "net-1")
         home.dayfly("run", "net", "--auto-approve", "--detach", cwd=home.directory)
         items = exported(namespace)
-    crds.let_go(namespace)
+    namespace.let_go()
     restore(other, items)
     with serve(home, other, "new") as server:
         for run in ("net-1", "net-2"):

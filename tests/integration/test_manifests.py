@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from lib import crds, pods
-from lib.cluster import Namespace, with_kubectl
+from lib.cluster import Namespace, let_go, with_kubectl
 from lib.dayfly import ROOT, wait_for
 from lib.registry import Registry
 from lib.release import CHART, helm
@@ -288,6 +288,9 @@ def test_the_samples_as_they_are_come_and_go_in_either_order_with_the_operator(e
     kubeconfig = {"KUBECONFIG": str(exclusive.kubeconfig)}
     namespace = Namespace(exclusive, "dayfly")
     try:
+        for other in exclusive.api.ask("GET", "/api/v1/namespaces")["items"]:  # of tests whose spawner was alive as they ended
+            if other["metadata"].get("deletionTimestamp"):
+                let_go(exclusive.api, other["metadata"]["name"])
         for operator_goes_first in (False, True):
             make("deploy", f"IMG={image}", **kubeconfig)
             exclusive.kubectl("apply", "-k", ROOT / "config/samples")

@@ -83,4 +83,4 @@ def test_blobs_go_to_a_bucket_when_no_replica_leads_that_uses_the_old_place(home
             for server in (leader, follower, impatient, moving):
                 if server.process and server.process.poll() is None:
                     server.kill()
-            crds.let_go(namespace)
+            namespace.let_go()

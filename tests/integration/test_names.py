@@ -97,7 +97,7 @@ class World:
         try:
             self.server.__exit__(*args)
         finally:
-            crds.let_go(self.namespace)
+            self.namespace.let_go()
 
     def stamp_of_probe(self):
         made = self.make("eve", "probe", dry=True)

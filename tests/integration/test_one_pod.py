@@ -73,7 +73,7 @@ def test_documents_in_the_cluster_say_the_same(home, namespace, tofu):
             wait_over(namespace, "net-1-plan")
             assert jobs(namespace) == ["net-1-plan"]
     finally:
-        crds.let_go(namespace)
+        namespace.let_go()
 
 
 def test_one_slot_is_enough_for_both_steps(home, namespace, tofu):

@@ -225,4 +225,4 @@ def test_an_editor_makes_no_pod_with_what_is_the_services_own(home, namespace, t
         namespace.wait_gone("executor", "given")
     finally:
         release.helm("uninstall", release.name, "--wait", "--timeout", "2m")
-        crds.let_go(namespace)
+        namespace.let_go()

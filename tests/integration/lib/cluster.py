@@ -109,6 +109,17 @@ def typed(found):
     return [{**kind, **item} for item in found["items"]]
 
 
+def let_go(api, namespace):
+    """When no spawner is there any more to take dayfly's finalizers away: with them the namespace would stay for ever."""
+    for plural in ("executors", "runs", "taskactions", "revisions"):
+        path = f"/apis/dayfly.dev/v1alpha1/namespaces/{namespace}/{plural}"
+        found = api.ask("GET", path, missing=True)  # missing: there are no definitions
+        for document in (found or {"items": []})["items"]:
+            if document["metadata"].get("finalizers"):
+                api.ask("PATCH", f"{path}/{document['metadata']['name']}", {"metadata": {"finalizers": None}}, missing=True,
+                        kind="application/merge-patch+json")
+
+
 class Namespace:
     """A fresh namespace, deleted with all that is in it. A test that names it has the cluster alone."""
 
@@ -172,7 +183,11 @@ class Namespace:
         """A token as the pod of this name has it."""
         return self.token(account, audience=audience, bound_object_kind="Pod", bound_object_name=pod, **flags)
 
+    def let_go(self):
+        let_go(self.cluster.api, self.name)
+
     def close(self):
+        self.let_go()
         for name in (self.name, f"{self.name}-steps"):  # the chart and the manifests make the second one
             path = f"/api/v1/namespaces/{name}"
             with contextlib.suppress(AssertionError):

@@ -25,14 +25,6 @@ def established(cluster, group):
     wait_for(f"the resources of {group}", ready)
 
 
-def let_go(namespace):
-    """When no spawner is there any more to take the finalizers away: without that the namespace would stay."""
-    for plural in ("executors", "runs", "taskactions", "revisions"):
-        for found in namespace.get(f"{plural}.{GROUP}"):
-            namespace.kubectl("patch", f"{plural}.{GROUP}", found["metadata"]["name"], "--type=merge", "-p",
-                              '{"metadata":{"finalizers":[]}}', check=False)
-
-
 def kube(namespace, verb, kind, *args, body=None, group=GROUP):
     """The client's test program: quicker than kubectl, and it does not look at the object itself."""
     return subprocess.run([str(BUILD / "tools/kube"), "-n", namespace.name, verb,
