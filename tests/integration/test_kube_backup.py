@@ -40,7 +40,6 @@ def restore(namespace, items):
 def other(cluster):
     fresh = Namespace(cluster)
     yield fresh
-    fresh.let_go()
     fresh.close()
 
 

@@ -115,7 +115,9 @@ def let_go(api, namespace):
         path = f"/apis/dayfly.dev/v1alpha1/namespaces/{namespace}/{plural}"
         found = api.ask("GET", path, missing=True)  # missing: there are no definitions
         for document in (found or {"items": []})["items"]:
-            if document["metadata"].get("finalizers"):
+            if not document["metadata"].get("finalizers"):
+                continue
+            with contextlib.suppress(AssertionError):  # a webhook whose spawner is gone refuses it: the namespace stays then
                 api.ask("PATCH", f"{path}/{document['metadata']['name']}", {"metadata": {"finalizers": None}}, missing=True,
                         kind="application/merge-patch+json")
 
@@ -187,7 +189,8 @@ class Namespace:
         let_go(self.cluster.api, self.name)
 
     def close(self):
-        self.let_go()
+        with contextlib.suppress(AssertionError):
+            self.let_go()
         for name in (self.name, f"{self.name}-steps"):  # the chart and the manifests make the second one
             path = f"/api/v1/namespaces/{name}"
             with contextlib.suppress(AssertionError):
